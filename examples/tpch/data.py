@@ -78,19 +78,19 @@ class Business:
         self.lines: dict[int, list[LineItem]] = {key: [] for key in self.orders}
         for line in lines:
             self.lines[line.l_orderkey].append(line)
-        self._new = max(self.orders, default=0)
+        self.highest = max(self.orders, default=0)
 
     def insert(self, count: int) -> Refresh:
         """RF1: as many new orders."""
         orders, lines, known = [], [], list(self.orders)
         for _ in range(count):
             like, other = self.random.choice(known), self.random.choice(known)
-            self._new += 1
+            self.highest += 1
             order = self.orders[like]._replace(
-                o_orderkey=self._new, o_custkey=self.orders[other].o_custkey
+                o_orderkey=self.highest, o_custkey=self.orders[other].o_custkey
             )
-            its = [line._replace(l_orderkey=self._new) for line in self.lines[like]]
-            self.orders[self._new], self.lines[self._new] = order, its
+            its = [line._replace(l_orderkey=self.highest) for line in self.lines[like]]
+            self.orders[self.highest], self.lines[self.highest] = order, its
             orders.append(order)
             lines += its
         return Refresh("insert", {"orders": orders, "lineitem": lines}, {})

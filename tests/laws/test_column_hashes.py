@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbflow.errors import AlgebraError
+from ebbflow.state.spine import columns_hash
 from ebbflow.state.spine.columns import ColumnShape, decode, encode
 from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
-from ebbflow.state.spine.hashing import hashes
+from ebbflow.state.spine.hashing import hashes, places_in_order
 
 
 class Row(NamedTuple):
@@ -155,3 +156,23 @@ def test_a_decimal_is_written_as_python_writes_it(scale: int, digits: int) -> No
 def test_a_type_that_has_no_kind_is_refused(arrow: Any) -> None:
     with pytest.raises(AlgebraError, match="cannot be stored as it is"):
         encoded_column(pa.nulls(1, arrow))
+
+
+def test_long_columns_are_hashed_as_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [(i, None if i % 3 else "x" * (i % 70), i / 7) for i in range(100)]
+    shape, columns = encode(values)
+    monkeypatch.setattr(columns_hash, "BLOCK", 7)
+    assert column_hashes(shape, columns).tolist() == hashes(values).tolist()
+    sliced = column_hashes(shape, [column.slice(5, 60) for column in columns])
+    assert sliced.tolist() == hashes(values[5:65]).tolist()
+
+
+@given(st.integers(0, 2**32), st.integers(490, 3000), st.integers(0, 63), st.integers(1, 64))
+def test_places_in_order_are_those_of_a_stable_sort(
+    number: int, count: int, low: int, width: int
+) -> None:
+    """Whichever bits tell words apart, and however many are equal."""
+    dice = np.random.default_rng(number)
+    words = (dice.integers(0, 2**63, count, np.uint64) >> np.uint64(64 - width)) << np.uint64(low)
+    for some in (words, np.sort(words), np.repeat(words[::7], 7), np.sort(words)[::-1].copy()):
+        assert places_in_order(some).tolist() == np.argsort(some, kind="stable").tolist()

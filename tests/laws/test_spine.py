@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ebbflow.state.spine import ABSENT, Piece, Store
+from ebbflow.state.spine import ABSENT, Piece, Store, manifest, part
 from ebbflow.state.spine import spine as module
 from ebbflow.state.spine.hashing import hashes, same
+from ebbflow.state.spine.segment import Entry
 
 spec = importlib.util.spec_from_file_location("disk", Path(__file__).parents[1] / "oracle/disk.py")
 assert spec is not None
@@ -224,6 +226,59 @@ def worse(hashing: Callable[[Any], Any]) -> Iterator[None]:
 def test_a_store_equals_two_dicts_when_hashes_collide(doing: list[Any], different: int) -> None:
     with worse(lambda found: hashes(found) % np.uint64(different)):
         follow(doing, chunk=4)
+
+
+@contextmanager
+def short_hashes(bits: int = 32) -> Iterator[None]:
+    """However few entries a segment has, write this many bits of their hashes."""
+    whole = Entry.short
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(part, "MANY", 1)
+        patch.setattr(Entry, "short", lambda *given: whole(*given) >> np.uint32(32 - bits))
+        yield
+
+
+@quietly
+@given(doings, st.sampled_from([1, 2, 31, 32]))
+def test_a_store_that_writes_hashes_short_equals_two_dicts(doing: list[Any], bits: int) -> None:
+    with short_hashes(bits):
+        follow(doing, tasks=True, chunk=8)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 32])
+def test_many_rows_of_a_key_among_others_that_are_stored_alike(bits: int, tmp_path: Path) -> None:
+    """Row hashes are in order only where keys are the same, and not their short hashes."""
+    rows = {key: [((key, i), 1 + i % 3) for i in range(100 if key % 4 else 3)] for key in range(40)}
+    with short_hashes(bits), Store(tmp_path) as store:
+        store.spine("rows", layout="bag").append(rows)
+        store.commit(0)
+        bag = store.spine("rows", layout="bag")
+        assert bag.segments[0].form.short
+        asked = [(key, row) for key, pairs in rows.items() for row, _ in pairs]
+        assert bag.weights([*asked, (1, (1, 100))]) == [1 + row[1] % 3 for _, row in asked] + [0]
+        assert bag.probe([3, 41]) == {3: dict(rows[3])}
+
+
+@quietly
+@given(doings)
+def test_state_of_the_format_before_is_read_and_goes_on(doing: list[Any]) -> None:
+    """Hashes in full, and whether there is a value as a byte, as format 3 had them."""
+    path, model, asked = disk.Disk(), Model(), set()
+    changes = [each for each in doing if not isinstance(each, str)]
+    with pytest.MonkeyPatch.context() as old:
+        old.setattr(manifest, "FORMAT", 3)
+        old.setattr(part, "LIVE", pa.uint8())
+        for epoch, (kind, change) in enumerate(changes * 2):
+            if epoch == len(changes):
+                old.undo()
+            with Store(path, chunk=8) as store, short_hashes() if epoch % 2 else nullcontext():
+                agree(store, model, asked)
+                asked |= change.keys()
+                bag, cells = spines(store)
+                (bag if kind == "bag" else cells).append(change)
+                (model.add_rows if kind == "bag" else model.put)(change)
+                store.commit(epoch)
+                agree(store, model, asked)
 
 
 @given(st.lists(st.one_of(keys, rows), min_size=1, max_size=20))

@@ -87,6 +87,26 @@ def test_what_is_under_a_null_does_not_count() -> None:
     assert (shape.encodings, found.to_pylist()) == (("int8",), [1, None, -3])
 
 
+DAYS = [date(1880, 4, 14), date(2059, 9, 18), date(1970, 1, 1), date(1969, 12, 31)]
+FAR = [date(1880, 4, 13), date(2059, 9, 19), date.min, date.max]
+
+
+@given(st.lists(st.sampled_from([*DAYS, None]), min_size=1, max_size=90), st.booleans())
+def test_dates_near_ours_take_half_the_room(values: list[Any], far: bool) -> None:
+    values = [*values, DAYS[0], *(FAR if far else ())]
+    shape, (made,) = encode(values)
+    assert shape.encodings == ("date" if far else "date16",)
+    wide = ColumnShape("one", ("date",))
+    for own, column in ((shape, made), (wide, pa.array(values, pa.date32()))):
+        again, (narrow,) = narrowed(own, [column])
+        assert again == shape
+        assert narrow.equals(made)
+        assert decode(own, [column]) == values
+        assert column_hashes(own, [column.slice(1)]).tolist() == hashes(values[1:]).tolist()
+    assert common([shape, wide]) == wide
+    assert recast(shape, wide, [made])[0].to_pylist() == values
+
+
 def test_kinds_of_two_widths_have_the_wider_in_common() -> None:
     for i, one in enumerate(WIDTHS):
         for j, other in enumerate(WIDTHS):
@@ -349,4 +369,4 @@ def test_a_row_of_small_numbers_takes_little_room(tmp_path: Path) -> None:
             }
         )  # fmt: skip
         store.commit(0)
-        assert store.info()["bytes"] / count < 45
+        assert store.info()["bytes"] / count < 39

@@ -86,6 +86,47 @@ def test_rows_that_come_and_go_in_one_load_are_not_there(spark: Any, tmp_path: P
         view.verify()
 
 
+def test_sums_of_more_than_64_bits_on_the_way_are_exact(spark: Any, tmp_path: Path) -> None:
+    program = a.group_by("k").agg(s=ef.sum("v"), m=ef.mean("v"), n=ef.count())
+    most = 2**63 - 1
+    with run(spark, tmp_path, program) as view:
+        view.step(a={Row(1, most): 3, Row(1, -most): 2, Row(2, -most - 1): 1, Row(2, 5): 1})
+        view.verify()
+        view.step(a={Row(1, most): -3, Row(1, -most): -2, Row(1, 7): 1})
+        view.verify()
+        assert {row.k: row.s for row in view.zset()} == {1: 7, 2: 4 - most}
+
+
+class Maybe(NamedTuple):
+    k: int | None
+    t: str | None
+    v: int
+
+
+class Other(NamedTuple):
+    maybe: int | None
+    w: int
+
+
+@pytest.mark.parametrize("how", ["inner", "semi", "anti"])
+@pytest.mark.parametrize("on", [("k", "k"), (("k", "t"), ("k", "name")), ("k", "maybe")])
+def test_keys_that_may_be_none_on_one_side_or_on_both(
+    spark: Any, tmp_path: Path, how: Any, on: tuple[Any, Any]
+) -> None:
+    """`None` meets `None`, and nothing else."""
+    right = ef.Input("o", Other) if on[1] == "maybe" else b
+    program = ef.Input("m", Maybe).join(right, left_on=on[0], right_on=on[1], how=how)
+    rows = [Maybe(k, t, v) for k in (None, 0, 1) for t in (None, "x") for v in (1, 2)]
+    others: Any = [City(0, "x")] if right is b else [Other(None, 1), Other(1, 2)]
+    given = {"m": rows, right.node.name: others}
+    with run(spark, tmp_path, program) as view:
+        view.step(given)
+        assert view.last.mode == "bulk"
+        view.verify()
+        view.step(m={rows[0]: -1, Maybe(None, None, 9): 1})
+        view.verify()
+
+
 class Hit(NamedTuple):
     at: datetime
     seen: Annotated[datetime, UTC]

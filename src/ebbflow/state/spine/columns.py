@@ -9,10 +9,11 @@ it, so what comes out is what went in, with its exact type.
 Tuples of one length become one column per item, and so do the rows of a NamedTuple class; a list of
 anything else is one column. That is the *shape* of a list: how, and the encodings of its columns.
 
-Integers, texts and bytes have encodings of several *widths*, which differ in the room they take and
-in nothing else: `int8`, `int16`, `int32` and `int` are integers of 8 to 64 bits, and in `text64`
-and `bytes64` it takes 64 bits to say where a value begins, in `text` and `bytes` 32. A column that
-is made of Python values has the least width that holds them; `narrowed` does this to other columns.
+Integers, dates, texts and bytes have encodings of several *widths*, which differ in the room they
+take and in nothing else: `int8`, `int16`, `int32` and `int` are integers of 8 to 64 bits, `date16`
+are dates as days from 1970 that fit in 16 bits, and in `text64` and `bytes64` it takes 64 bits to
+say where a value begins, in `text` and `bytes` 32. A column that is made of Python values has the
+least width that holds them; `narrowed` does this to other columns.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ _TYPES: dict[str, Any] = {
     "text64": pa.large_utf8(),
     "bytes": pa.binary(),
     "bytes64": pa.large_binary(),
+    "date16": pa.int16(),
     "date": pa.date32(),
     "time": pa.timestamp("us"),
     "utc": pa.timestamp("us"),
@@ -71,7 +73,8 @@ _ENCODINGS: dict[type, str] = {
     datetime: "time",
     Decimal: "decimal",
 }
-_WIDTHS = [("int8", "int16", "int32", "int"), ("text", "text64"), ("bytes", "bytes64")]
+_WIDTHS = [("int8", "int16", "int32", "int"), ("text", "text64"), ("bytes", "bytes64"),
+           ("date16", "date")]  # fmt: skip
 """Kinds that differ in width only, the least first."""
 
 _WIDER = {encoding: encodings for encodings in _WIDTHS for encoding in encodings}
@@ -196,13 +199,18 @@ def recast(
     return [
         array
         if encoding == wanted
-        else array.cast(_TYPES[wanted])
+        else (days_of(array) if wanted == "date" else array).cast(_TYPES[wanted])
         if wanted in _WIDER.get(encoding, ())
         else pa.nulls(len(array), _TYPES[wanted])
         if encoding == "none" and wanted != "any"
         else _pickled(_values(encoding, array))
         for encoding, wanted, array in zip(shape.encodings, into.encodings, columns, strict=True)
     ]
+
+
+def days_of(array: Any) -> Any:
+    """Dates of either width as days from 1970, of 32 bits."""
+    return array.cast(pa.int32()) if array.type == _TYPES["date16"] else array.view(pa.int32())
 
 
 def nothing(shape: ColumnShape, count: int) -> list[Any]:
@@ -265,24 +273,31 @@ def heavy(size: int) -> bool:
 
 
 def _narrow(encoding: str, column: Any) -> Any:
-    if encoding in _WIDTHS[0] and not column.null_count:
-        return pa.array(numbers_of(column).astype(encoding))
+    if encoding == "date16":
+        column = days_of(column)
+    if encoding not in _LEAST.values() and not column.null_count:
+        return pa.array(numbers_of(column).astype(_TYPES[encoding].to_pandas_dtype()))
     return column.cast(_TYPES[encoding], safe=False)
 
 
 def _least(encoding: str, column: Any) -> str:
     if encoding in _LEAST:
         return encoding if heavy(column.nbytes) else _LEAST[encoding]
-    if _WIDER.get(encoding) is not _WIDTHS[0] or encoding == "int8":
+    widths = _WIDER.get(encoding, (encoding,))
+    if encoding == widths[0]:
         return encoding
     if not len(column) or column.null_count == len(column):
-        return "int8"
+        return widths[0]
+    if encoding == "date":
+        column = days_of(column)
     if column.null_count:
         found = pc.min_max(column)
         low, high = found["min"].as_py(), found["max"].as_py()
     else:
         numbers = numbers_of(column)
         low, high = int(numbers.min()), int(numbers.max())
+    if encoding == "date":
+        return encoding if _width(low, high) == "int32" else "date16"
     return _width(low, high)
 
 
@@ -326,7 +341,9 @@ def _column(values: Sequence[Any]) -> tuple[str, Any]:
         if encoding in ("text", "bytes"):
             return _texts(encoding, values)
         if encoding != "any":
-            return encoding, pa.array(values, _TYPES[encoding], from_pandas=False)
+            column = pa.array(values, _TYPES[encoding], from_pandas=False)
+            least = _least(encoding, column)
+            return least, column if least == encoding else _narrow(least, column)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
         pass
     return "any", _pickled(values)
@@ -404,6 +421,8 @@ def _values(
     if at is not None:
         pairs = zip(pieces, at, strict=True)
         pieces = tuple(pc.take(piece, pa.array(a), boundscheck=False) for piece, a in pairs)
+    if encoding == "date16":
+        pieces = tuple(days_of(piece).view(_TYPES["date"]) for piece in pieces)
     found = (pieces[0] if len(pieces) == 1 else pa.chunked_array(pieces)).to_pylist()
     if encoding == "float":
         return [value if value == value else NAN for value in found]

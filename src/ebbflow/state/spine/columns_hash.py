@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import AlgebraError
-from ebbflow.state.spine.columns import ColumnShape, decode, heavy, widened
+from ebbflow.state.spine.columns import ColumnShape, days_of, decode, heavy, widened
 from ebbflow.state.spine.hashing import (
     NAN_HASH,
     SHORT,
@@ -30,6 +30,9 @@ from ebbflow.state.spine.hashing import (
     seed,
 )
 
+BLOCK = 1 << 15
+"""So many values are hashed at a time: what is computed on the way stays in the processor's cache,
+which takes half as long."""
 _P = (1 << 61) - 1
 _INFINITE = 314159
 _FIRST_DAY = 719163
@@ -44,6 +47,13 @@ def column_hashes(shape: ColumnShape, columns: Sequence[Any]) -> Words:
     >>> bool((column_hashes(shape, columns) == hashes([(1, "a"), (None, "b")])).all())
     True
     """
+    count = len(columns[0])
+    if count > BLOCK:
+        whole = np.empty(count, np.uint64)
+        for at in range(0, count, BLOCK):
+            part = [column.slice(at, BLOCK) for column in columns]
+            whole[at : at + BLOCK] = column_hashes(shape, part)
+        return whole
     each = [
         _hashed(encoding, column) for encoding, column in zip(shape.encodings, columns, strict=True)
     ]
@@ -53,6 +63,15 @@ def column_hashes(shape: ColumnShape, columns: Sequence[Any]) -> Words:
     for column in each:
         found = mixed(found ^ column) + seed(4)
     return found
+
+
+def made_from_columns(shape: ColumnShape) -> bool:
+    """Whether these hashes are made by arithmetic on columns alone.
+
+    >>> [made_from_columns(ColumnShape("one", (each,))) for each in ("int16", "text", "decimal")]
+    [True, True, False]
+    """
+    return not {*shape.encodings}.intersection(_FALLBACK)
 
 
 def encoded_column(array: Any) -> tuple[str, Any]:
@@ -174,7 +193,7 @@ def _eight(used: Any, at: Any, left: Any) -> Words:
 
 
 def _days(column: Any) -> Words:
-    days = column.view(pa.int32()).to_numpy().astype(np.int64) + _FIRST_DAY
+    days = days_of(column).to_numpy().astype(np.int64) + _FIRST_DAY
     return mixed(mixed(days.view(np.uint64)) + seed(8))
 
 
@@ -190,7 +209,7 @@ _FAMILIES: dict[str, Callable[[Any], Words]] = {
     "float": _floats,
     **dict.fromkeys(("text", "text64"), partial(_blobs, 2)),
     **dict.fromkeys(("bytes", "bytes64"), partial(_blobs, 3)),
-    "date": _days,
+    **dict.fromkeys(("date16", "date"), _days),
     "time": partial(_times, 6),
     "utc": partial(_times, 7),
     "none": lambda column: np.full(len(column), mixed(np.array([seed(9)]))[0]),

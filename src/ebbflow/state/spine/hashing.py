@@ -49,6 +49,8 @@ SHORT = 64
 WIDE = 16
 """A tuple that has so many items more than there are tuples is hashed by itself."""
 NAN_HASH = 0x7FF8
+_FEW = 500
+"""Up to so many words any way to sort them is as good."""
 _START = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -103,6 +105,33 @@ def all_different(words: Words) -> bool:
     """
     found = np.sort(words)
     return not bool((found[1:] == found[:-1]).any())
+
+
+def places_in_order(words: Words) -> Any:
+    """Equals `np.argsort(words, kind="stable")`, for words whose high bits tell most of them apart.
+
+    NumPy sorts numbers ten times as fast as places of numbers. So the place is put into the low
+    bits of its word; the few that the high bits do not tell apart are put in order one by one.
+
+    >>> places_in_order(np.array([7, 3, 7, 1], np.uint64)).tolist()
+    [3, 1, 0, 2]
+    """
+    if len(words) < _FEW:
+        return np.argsort(words, kind="stable")
+    low = np.uint64((1 << (len(words) - 1).bit_length()) - 1)
+    packed = (words & ~low) | np.arange(len(words), dtype=np.uint64)
+    packed.sort()
+    order = (packed & low).view(np.int64)
+    found = words[order]
+    wrong = np.flatnonzero(found[1:] < found[:-1]).tolist()
+    if len(wrong) > _FEW:
+        return np.argsort(words, kind="stable")
+    for i in wrong:
+        begin = packed.searchsorted(packed[i] & ~low)
+        end = packed.searchsorted(packed[i] | low, "right")
+        some = order[begin:end]
+        order[begin:end] = some[np.argsort(words[some], kind="stable")]
+    return order
 
 
 def mixed(words: Words) -> Words:

@@ -56,7 +56,7 @@ class MergeJob:
 
     def _add(self, part: EntryBatch) -> None:
         if self._out is None:
-            self._out = SegmentWriter(part.form, self._writer)
+            self._out = SegmentWriter(part, self._writer)
         self._out.add(part)
         self._writer.ease()
 

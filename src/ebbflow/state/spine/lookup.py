@@ -21,7 +21,7 @@ from ebbflow.state.spine.segment import Segment
 
 Hit = tuple[Any, EntryBatch, Any]
 """Entries in a chunk: which of the hashes each has, the chunk, and the places in it."""
-_PLAIN = {"int8", "int16", "int32", "int", "float"}
+_PLAIN = {"int8", "int16", "int32", "int", "float", "date16"}
 
 
 def hits_of(segments: Sequence[Segment], wanted: Words) -> Iterator[list[Hit]]:

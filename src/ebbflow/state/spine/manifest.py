@@ -27,8 +27,8 @@ from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError
 from ebbflow.state.spine.mapped import need
 from ebbflow.state.spine.segment import Ref
 
-FORMAT = 3
-"""The version of the format on disk that is written, and the only one that is read."""
+FORMAT, READ = 4, (3, 4)
+"""The version of the format on disk that is written, and those that are read."""
 TEMPORARY = ".tmp"
 WITNESS = "newest"
 _TRAILER = struct.Struct("<IIQ8s")
@@ -129,7 +129,7 @@ def read(files: Files, name: str) -> Manifest:
     crc, version, length, magic = _TRAILER.unpack(whole[-_TRAILER.size :])
     if magic != _MAGIC:
         raise torn(name, "it does not end as it should")
-    if version != FORMAT:
+    if version not in READ:
         raise StateError(
             f"{name} was written in another format",
             format=version,

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.state.spine.columns import ColumnShape, common, decode, heavy, recast, widened
-from ebbflow.state.spine.hashing import Words, same
+from ebbflow.state.spine.hashing import Words, places_in_order, same
 from ebbflow.state.spine.part import BAG, EntryBatch, SegmentForm
 from ebbflow.state.spine.runs import runs
 from ebbflow.state.spine.segment import CHUNK, END, Segment
@@ -110,7 +110,7 @@ def joined(parts: list[EntryBatch]) -> EntryBatch:
     ]
     return EntryBatch(
         first.form,
-        np.concatenate([part.hash for part in parts]),
+        np.concatenate([part.words for part in parts]),
         second,
         np.concatenate([part.count for part in parts]),
         keys,
@@ -205,16 +205,17 @@ def recast_part(part: EntryBatch, form: SegmentForm, types: Types) -> EntryBatch
     """The same entries in another form."""
     if part.form == form:
         return part
+    part = part.whole()
     rows = recast(part.form.row, form.row, part.rows, types[1])
     keys = form.keys(rows) or recast(part.form.key, form.key, part.keys, types[0])
     return replace(part, form=form, keys=keys, rows=rows)
 
 
 def _order(hash: Words, second: Words | None) -> Any:
-    """The places of the entries in order. What is given are sorted runs, so a stable sort by hash
-    is nearly free; the row hash then only has to be looked at where hashes are equal.
+    """The places of the entries in order. The row hash only has to be looked at where hashes are
+    equal.
     """
-    order = np.argsort(hash, kind="stable")
+    order = places_in_order(hash)
     if second is None:
         return order
     found, rows = hash[order], second[order]
@@ -232,7 +233,9 @@ def _order(hash: Words, second: Words | None) -> Any:
 
 def _by_row(group: Any, rows: Words) -> Any:
     """The places in order of their group, and in it of their row hash."""
-    return np.argsort((group.astype(np.uint64) << np.uint64(32)) | rows, kind="stable")
+    words = (group.astype(np.uint64) << np.uint64(32)) | rows
+    spare = 32 - int(group[-1]).bit_length()
+    return places_in_order(words << np.uint64(spare))
 
 
 def _firsts(part: EntryBatch, order: Any, alike: Any, types: Types) -> Any:

@@ -9,16 +9,19 @@ The columns are `hash`, then `row_hash` and `weight` (bag) or `live` (value), th
 keys, `k0`, `k1`, … and those of the rows or values, `r0`, `r1`, …; `SegmentForm` says
 how each of them is encoded.
 
-Two things are not written twice. Weights are nearly always 1, so they are written as how many
+Three things are not written in full. Weights are nearly always 1, so they are written as how many
 entries in a row have which weight (an Arrow run-end encoded column). Keys are often fields of their
 rows; where every column of the keys is one of the rows as well, only the rows are written, and the
-form says which of their columns the keys are *within*.
+form says which of their columns the keys are *within*. And a hash can be computed again from its
+key: of a large segment only so much of it is written as it takes to find an entry in its chunk, 32
+bits (a *short* form).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -28,11 +31,15 @@ import pyarrow.compute as pc
 
 from ebbflow.record import taken_apart
 from ebbflow.state.spine.columns import PICKLED, PLAIN, ColumnShape, decode, numbers_of
+from ebbflow.state.spine.columns_hash import column_hashes, made_from_columns
 from ebbflow.state.spine.files import StateError
 from ebbflow.state.spine.hashing import Words
 
 BAG, VALUE = "bag", "value"
 WEIGHT = pa.run_end_encoded(pa.int32(), pa.int64())
+LIVE = pa.bool_()
+MANY = 1_024
+"""From so many entries on it is worth while to write less of their hashes."""
 _INEXACT = ("float", PICKLED, PLAIN)
 """Kinds of which equal columns may hold different values: 0.0 and -0.0."""
 
@@ -46,6 +53,14 @@ class SegmentForm:
     row: ColumnShape
     within: tuple[tuple[int, ...], ...] = ()
     """For each column of the keys, the columns of the rows that are the same, if all have some."""
+    short: bool = False
+    """Whether only 32 bits of a hash are written."""
+
+    def stored(self, entries: int) -> SegmentForm:
+        """The form in which a segment is written that begins with so many entries: short, where
+        there are many, and hashes of such keys are made from columns."""
+        short = entries >= MANY and made_from_columns(self.key)
+        return self if short == self.short else replace(self, short=short)
 
     def distrusted(self) -> SegmentForm:
         """The same for a reader who loads pickles of plain values only."""
@@ -54,11 +69,11 @@ class SegmentForm:
 
     def schema(self) -> Any:
         """As Arrow says it."""
-        words = [("hash", pa.uint64())]
+        words = [("hash", pa.uint32() if self.short else pa.uint64())]
         if self.layout == BAG:
             words += [("row_hash", pa.uint32()), ("weight", WEIGHT)]
         else:
-            words += [("live", pa.uint8())]
+            words += [("live", LIVE)]
         types = [] if self.within else self.key.types()
         keys = [(f"k{i}", encoding) for i, encoding in enumerate(types)]
         rows = [(f"r{i}", encoding) for i, encoding in enumerate(self.row.types())]
@@ -72,6 +87,7 @@ class SegmentForm:
             "key": [key.how, *key.encodings],
             "row": [row.how, *row.encodings],
             "within": self.within,
+            "short": self.short,
         }
 
     @staticmethod
@@ -85,9 +101,8 @@ class SegmentForm:
         """
         (key, *keys), (row, *rows) = text["key"], text["row"]
         within = tuple(map(tuple, text["within"]))
-        return SegmentForm(
-            text["layout"], ColumnShape(key, tuple(keys)), ColumnShape(row, tuple(rows)), within
-        )
+        key, row = ColumnShape(key, tuple(keys)), ColumnShape(row, tuple(rows))
+        return SegmentForm(text["layout"], key, row, within, text.get("short", False))
 
     def keys(self, rows: Sequence[Any]) -> list[Any]:
         """The columns of the keys, when they are within those of the rows."""
@@ -98,19 +113,31 @@ class SegmentForm:
 class EntryBatch:
     """Some entries in columns: what segments are made of, and what merging works on.
 
-    `second` is the row hash in a bag, of 32 bits, and None otherwise; `count` is the weight in a
-    bag, and 1 or 0 for whether there is a value otherwise.
+    `words` are the hashes, in a short form those 32 bits that are written of them; `second` is the
+    row hash in a bag, of 32 bits, and None otherwise; `count` is the weight in a bag, and 1 or 0
+    for whether there is a value otherwise.
     """
 
     form: SegmentForm
-    hash: Words
+    words: Words
     second: Words | None
     count: Any
     keys: list[Any]
     rows: list[Any]
 
     def __len__(self) -> int:
-        return len(self.hash)
+        return len(self.words)
+
+    @cached_property
+    def hash(self) -> Words:
+        """The hashes of the keys, of 64 bits."""
+        return column_hashes(self.form.key, self.keys) if self.form.short else self.words
+
+    def whole(self) -> EntryBatch:
+        """The same with hashes of 64 bits."""
+        if not self.form.short:
+            return self
+        return replace(self, form=replace(self.form, short=False), words=self.hash)
 
     @property
     def texts(self) -> int:
@@ -138,6 +165,8 @@ class EntryBatch:
 
     def pick(self, at: Any) -> EntryBatch:
         """The entries at these places: an array of places, or a slice."""
+        if self.form.short:
+            return self.whole().pick(at)
         second = None if self.second is None else self.second[at]
         if isinstance(at, slice):
             start, stop, _ = at.indices(len(self))
@@ -148,16 +177,16 @@ class EntryBatch:
             rows = taken(self.rows, places)
             keys = self.form.keys(rows) or taken(self.keys, places)
         return replace(
-            self, hash=self.hash[at], second=second, count=self.count[at], keys=keys, rows=rows
+            self, words=self.words[at], second=second, count=self.count[at], keys=keys, rows=rows
         )
 
     def batch(self) -> Any:
         """As an Arrow record batch."""
         keys = [] if self.form.within else self.keys
         if self.second is None:
-            words = [pa.array(self.hash), pa.array(self.count)]
+            words = [pa.array(self.words), pa.array(self.count != 0).cast(LIVE)]
         else:
-            words = [pa.array(self.hash), pa.array(self.second), _in_runs(self.count)]
+            words = [pa.array(self.words), pa.array(self.second), _in_runs(self.count)]
         columns = [*words, *keys, *self.rows]
         return pa.RecordBatch.from_arrays(columns, schema=self.form.schema())
 
@@ -171,7 +200,7 @@ class EntryBatch:
             second, count = numbers_of(columns[1]), _weights(columns[2])
             columns = columns[3:]
         else:
-            count, columns = numbers_of(columns[1]), columns[2:]
+            count, columns = _lives(columns[1]), columns[2:]
         width = 0 if form.within else len(form.key.encodings)
         keys, rows = columns[:width], columns[width:]
         return EntryBatch(form, hash, second, count, form.keys(rows) or keys, rows)
@@ -190,6 +219,15 @@ def _weights(column: Any) -> Any:
     if len(ends) == 1:
         return np.broadcast_to(each[0], len(column))
     return np.repeat(each, np.diff(ends, prepend=0))
+
+
+def _lives(column: Any) -> Any:
+    """Which entries have a value, as ones and zeros. (Up to format 3 they were written so.)"""
+    if pa.types.is_uint8(column.type):
+        return numbers_of(column)
+    if column.true_count == len(column):
+        return np.broadcast_to(np.uint8(1), len(column))
+    return column.to_numpy(zero_copy_only=False).view(np.uint8)
 
 
 def within(part: EntryBatch) -> EntryBatch:

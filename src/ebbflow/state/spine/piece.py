@@ -64,7 +64,7 @@ class Piece:
                 if self._writer is None:
                     self._writer = self._files.create(self.name)
                 pad(self._writer)
-                out = SegmentWriter(part.form, self._writer)
+                out = SegmentWriter(part, self._writer)
             out.add(part)
         if out is not None:
             self._found.append((spine_name, spine.layout, out.finish()))

@@ -72,7 +72,7 @@ def _written(
     for part in spine.merged(segments, last=last):
         if out is None:
             pad(writer)
-            out = SegmentWriter(part.form, writer)
+            out = SegmentWriter(part, writer)
         out.add(part)
     return None if out is None else out.finish()
 

@@ -8,6 +8,10 @@ An *entry* is one line of a segment. A segment is an Arrow IPC file of one or mo
 batches; `part` says which columns they have), followed by a *directory*: where each chunk is, its
 first and last hash, its checksum. Entries with one hash (in a bag: with one hash and row hash) are
 never in two chunks.
+
+Where the form is short, a chunk has of each hash how far it is from the first, without as many low
+bits as it takes for the last to fit in 32. Chunks are small beside that, so entries with different
+hashes hardly ever have the same; where they do, it is as where hashes are equal and keys are not.
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ebbflow.state.spine.checked import Checked
+from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.files import Damaged, FileWriter
 from ebbflow.state.spine.hashing import Words
 from ebbflow.state.spine.mapped import need, unchanged
@@ -60,6 +66,11 @@ class Entry:
     entries: int
     first: int
     last: int
+
+    def short(self, hashes: Words) -> Words:
+        """What a chunk in a short form has of hashes, none of which is outside of it."""
+        spare = max(0, (self.last - self.first).bit_length() - 32)
+        return ((hashes - np.uint64(self.first)) >> np.uint64(spare)).astype(np.uint32)
 
 
 class Segment:
@@ -179,7 +190,9 @@ class Segment:
             if low >= high:
                 continue
             part, asked = self.part(i), wanted[low:high]
-            hash = part.hash
+            hash = part.words
+            if part.form.short:
+                asked = self.chunks[i].short(asked)
             begin = hash.searchsorted(asked)
             there = (hash.take(begin, mode="clip") == asked).nonzero()[0]
             if not len(there):
@@ -206,8 +219,11 @@ class Segment:
             part = self.part(i)
             assert part.second is not None
             asked = keys[low:high]
-            begin = part.hash.searchsorted(asked, "left")
-            end = part.hash.searchsorted(asked, "right")
+            near = self.chunks[i].short(asked) if part.form.short else asked
+            begin = part.words.searchsorted(near, "left")
+            end = part.words.searchsorted(near, "right")
+            if part.form.short:
+                _apart(part, begin, end, asked)
             hits = list(_matching(part.second, begin, end, rows[low:high]))
             places, owners = (np.concatenate(some) for some in zip(*hits, strict=True))
             if len(places):
@@ -217,6 +233,19 @@ class Segment:
         """Read everything and compare the checksums."""
         for _ in self.parts():
             pass
+
+
+def _apart(part: EntryBatch, begin: Any, end: Any, asked: Words) -> None:
+    """Of the long stretches from `begin` to before `end` of a short form, leave what has the hash
+    that is asked for: row hashes are in order only there."""
+    long = np.flatnonzero(end - begin > SHORT)
+    ends = (pc.take(key, pa.array(np.append(begin[long], end[long] - 1))) for key in part.keys)
+    found = column_hashes(part.form.key, [*ends]).reshape(2, -1) != asked[long]
+    for i in long[found.any(axis=0)].tolist():
+        keys = [key.slice(begin[i], end[i] - begin[i]) for key in part.keys]
+        hash = column_hashes(part.form.key, keys)
+        end[i] = begin[i] + hash.searchsorted(asked[i], "right")
+        begin[i] += hash.searchsorted(asked[i], "left")
 
 
 def _matching(second: Words, begin: Any, end: Any, rows: Words) -> Iterator[tuple[Any, Any]]:
@@ -275,10 +304,11 @@ class ChecksumWriter:
 
 
 class SegmentWriter:
-    """Writes a segment, chunk by chunk, at the end of a file that may hold others."""
+    """Writes a segment, chunk by chunk, at the end of a file that may hold others; its first chunk,
+    which says what it is like, is `add`ed as all others are."""
 
-    def __init__(self, form: SegmentForm, writer: FileWriter) -> None:
-        self.form = form
+    def __init__(self, part: EntryBatch, writer: FileWriter) -> None:
+        self.form = form = part.form.stored(len(part))
         self._start = writer.at
         self._sink = ChecksumWriter(writer.write)
         self._out = pa.PythonFile(self._sink, mode="w")
@@ -288,12 +318,12 @@ class SegmentWriter:
 
     def add(self, part: EntryBatch) -> None:
         """Write one chunk."""
-        batch = part.batch()
-        at = self._sink.at
-        self._arrow.write_batch(batch)
+        hash, at = part.hash, self._sink.at
+        entry = Entry(at, 0, 0, len(part), int(hash[0]), int(hash[-1]))
+        words = entry.short(hash) if self.form.short else hash
+        self._arrow.write_batch(replace(part, form=self.form, words=words).batch())
         size = self._sink.at - at
-        first, last = int(part.hash[0]), int(part.hash[-1])
-        self._chunks.append(Entry(at, size, self._sink.mark(), len(part), first, last))
+        self._chunks.append(replace(entry, length=size, crc=self._sink.mark()))
 
     def finish(self) -> Ref:
         """Write the rest, and say where the segment is."""

@@ -96,11 +96,13 @@ class Spine:
             self._stage((self._bag if self.layout == BAG else self._values)(change))
 
     def append_columns(
-        self, keys: Columns, rows: Columns, weights: Any = None, *, live: Any = None
-    ) -> None:
+        self, keys: Columns, rows: Columns, weights: Any = None, *, live: Any = None,
+        hash: Any = None,
+    ) -> None:  # fmt: skip
         """Stage entries that are columns, each key with the row or value at the same place. In a
         bag `weights` are 64-bit integers; without them, and for values, each is there once. Of
-        values, those that are not `live` are taken away.
+        values, those that are not `live` are taken away. `hash` are the hashes of the keys, where
+        they are known.
 
         >>> spine = Spine("bag")
         >>> numbers = pa.array([1, 2, 1])
@@ -142,7 +144,7 @@ class Spine:
         (key, key_columns), (row, row_columns) = narrowed(*keys), narrowed(*rows)
         second = row_words(column_hashes(row, row_columns)) if bag else None
         form = SegmentForm(self.layout, key, row)
-        hash = column_hashes(key, key_columns)
+        hash = column_hashes(key, key_columns) if hash is None else hash
         part = EntryBatch(form, hash, second, count, key_columns, row_columns)
         self._stage(settled(within(part), False, self._types))
 

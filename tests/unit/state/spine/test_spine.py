@@ -228,7 +228,7 @@ def test_mapped_files_are_let_go_of_and_read_again(tmp_path: Path) -> None:
         for epoch in range(3):
             spine.append({key: (key, epoch) for key in range(epoch, 20_000)})
             store.commit(epoch)
-        assert sum(calls) > 900_000
+        assert sum(calls) > 500_000
         store.let_go()
         assert spine.probe([0, 1, 19_999]) == {0: (0, 0), 1: (1, 1), 19_999: (19_999, 2)}
 

@@ -59,7 +59,7 @@ def test_an_epoch_file_is_documented_json_behind_its_segments(tmp_path: Path) ->
     assert data[-8:] == b"EBBFLOW\n"
     length = int.from_bytes(data[-16:-8], "little")
     said = json.loads(data[-24 - length : -24])
-    assert int.from_bytes(data[-20:-16], "little") == 3
+    assert int.from_bytes(data[-20:-16], "little") == 4
     assert said["spines"][0][:5] == ["cells", 0, "value", "Any", "Any"]
 
 

@@ -161,7 +161,7 @@ class ColumnStage(Stage):
         return self.by_rows.run(*self.rows_given(*changes))
 
     @property
-    def given_up(self) -> str:
+    def given_up(self) -> str:  # type: ignore[override]
         """Why rows have taken over, or nothing."""
         return self.family.given_up
 

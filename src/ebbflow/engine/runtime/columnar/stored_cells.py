@@ -47,7 +47,7 @@ ENCODINGS = {
     "float": {"float"},
     "bool": {"bool"},
     "text": {"text", "text64"},
-    "date": {"date"},
+    "date": {"date16", "date"},
     "time": {"time"},
 }
 """For each form of words the columns that can be read as they are."""

@@ -35,7 +35,7 @@ class StoredReduceStage(StoredStage, ColumnReduceStage):
         forms = self.key_of.forms
         keys = self.key_of(columns)
         load(self.groups, keys, of_keys(forms), forms, self.spine(), self.cell, self.texts)
-        values = side_by_side(self.values, [columns.words], len(columns))
+        values = side_by_side(self.values, columns)
         out, signs = self.groups.step(keys, values, columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
@@ -90,7 +90,7 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
 
     def _values(self, columns: Columns) -> Any:
         """The values of rows, and once more those that are looked at."""
-        values = side_by_side(self.reducers.values, [columns.words], len(columns))
+        values = side_by_side(self.reducers.values, columns)
         again = values[:, [each.column for each in self.reducers.looked]]
         return np.concatenate([values, again], axis=1)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.table.arrow import arrow_schema, to_arrow
 from ebbflow.engine.runtime.table.column_types import Column, columns_of
-from ebbflow.state.spine.columns import decode
+from ebbflow.state.spine.columns import days_of, decode
 from ebbflow.state.spine.part import EntryBatch
 
 _INTEGERS = {"int8", "int16", "int32", "int"}
@@ -25,7 +25,7 @@ _SAME: dict[str, set[str]] = {
     "bool": {"bool"},
     "text": {"text", "text64"},
     "bytes": {"bytes", "bytes64"},
-    "date": {"date"},
+    "date": {"date16", "date"},
     "time": {"time"},
     "instant": {"utc"},
 }
@@ -63,6 +63,8 @@ def _fits(column: Column, encoding: str, array: Any) -> bool:
 
 def _as(array: Any, wanted: Any) -> Any:
     """A column of state as one of a table; times with a zone are stored without it, in UTC."""
+    if pa.types.is_date32(wanted):
+        return days_of(array).view(wanted)
     if pa.types.is_timestamp(wanted) and wanted.tz is not None and array.type == pa.timestamp("us"):
         return array.view(pa.int64()).view(wanted)
     return array if array.type == wanted else array.cast(wanted)

@@ -290,7 +290,7 @@ def _store(
     found: KeyColumns,
 ) -> DataFrame:  # fmt: skip
     """Write the rows of a slot into the part of this number."""
-    frame, by, shape = found
+    frame, by, shape, _ = found
     keep = writes(job, number, slot, shape)
     if part.layout == BAG:  # rows of one key may be in several segments: their weights add up
         return frame.coalesce(max(SEGMENTS, job.tasks)).mapInArrow(keep, SCHEMA)

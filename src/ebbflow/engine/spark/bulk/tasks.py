@@ -29,7 +29,7 @@ from ebbflow.engine.spark.tasks.transport import add, ranges, replica_of
 from ebbflow.errors import EbbflowError, cause_of
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Spine
-from ebbflow.state.spine.columns import ColumnShape
+from ebbflow.state.spine.columns import ColumnShape, narrowed
 from ebbflow.state.spine.columns_hash import column_hashes, encoded_column
 from ebbflow.state.spine.hashing import all_different, hashes
 from ebbflow.state.spine.part import BAG
@@ -166,6 +166,7 @@ class WriteRows(StoredRows):
             self._require_there(table, weights)
             spine.append_columns(keys, self.rows(table), weights)
             return True
+        keys = narrowed(*keys)  # narrow numbers are hashed faster
         words = column_hashes(*keys)
         if not all_different(words) or weights.min() < 1:
             return False
@@ -173,7 +174,7 @@ class WriteRows(StoredRows):
         if keyed and weights.max() > 1:
             return False
         counts = ColumnShape("one", ("int",)), [pa.array(weights, pa.int64())]
-        spine.append_columns(keys, self.rows(table) if keyed else counts)
+        spine.append_columns(keys, self.rows(table) if keyed else counts, hash=words)
         return True
 
     def _require_there(self, table: Any, weights: Any) -> None:

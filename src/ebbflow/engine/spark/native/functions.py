@@ -94,6 +94,17 @@ class KeyColumns(NamedTuple):
     frame: DataFrame
     names: list[str]
     shape: Any
+    optional: tuple[bool, ...] = ()
+    """Which columns may have nulls."""
+
+    def equal(self, left: DataFrame, other: KeyColumns, right: DataFrame) -> list[SparkColumn]:
+        """That keys are equal, in two frames that have their columns. Where only one side may have
+        nulls, `=` says it too, and Spark is faster with that."""
+        found = []
+        for i, (a, b) in enumerate(zip(self.names, other.names, strict=True)):
+            nulls = self.optional[i] and other.optional[i]
+            found.append(left[a].eqNullSafe(right[b]) if nulls else left[a] == right[b])
+        return found
 
 
 def native_key(fn: Fn, frame: DataFrame, row_type: Any, prefix: str) -> KeyColumns:
@@ -103,8 +114,9 @@ def native_key(fn: Fn, frame: DataFrame, row_type: Any, prefix: str) -> KeyColum
     """
     parts, shape = _flat(native_value(fn, row_type))
     names = [f"{prefix}{i}" for i in range(len(parts))]
-    added = [part.alias(name) for name, part in zip(names, parts, strict=True)]
-    return KeyColumns(frame.select("*", *added), names, shape)
+    added = [part.alias(name) for name, (part, _) in zip(names, parts, strict=True)]
+    nulls = tuple(optional for _, optional in parts)
+    return KeyColumns(frame.select("*", *added), names, shape, nulls)
 
 
 def is_overflow(error: BaseException) -> bool:
@@ -133,8 +145,9 @@ def _expression(fn: Fn) -> Expression:
     return fn.expression
 
 
-def _flat(value: Value) -> tuple[list[SparkColumn], Any]:
-    """The columns of a key, and what must be the same of two keys for them to be compared."""
+def _flat(value: Value) -> tuple[list[tuple[SparkColumn, bool]], Any]:
+    """The columns of a key, each with whether it may have nulls, and what must be the same of two
+    keys for them to be compared."""
     if value.column == NOTHING:
         return [], "none"
     if value.form == "record" and not value.optional and value.column.make.__eq__ is tuple.__eq__:
@@ -144,5 +157,5 @@ def _flat(value: Value) -> tuple[list[SparkColumn], Any]:
     if value.form not in _KEYS:
         raise NotNative(f"a key of {shown(value.column)}")
     if value.form == "bool":
-        return [value.sql.cast("long")], "bigint"
-    return [value.sql], str(spark_type(value.column).simpleString())
+        return [(value.sql.cast("long"), value.optional)], "bigint"
+    return [(value.sql, value.optional)], str(spark_type(value.column).simpleString())

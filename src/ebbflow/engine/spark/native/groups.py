@@ -3,7 +3,8 @@
 In a bulk load, a reduce whose reducers are all of this kind is a native aggregation: Spark groups
 and adds up, and one line for each group comes to Python, where it becomes the cell that the
 operator would have made of the rows, and the row that it would have given. From then on the
-operator goes on with these cells, change by change.
+operator goes on with these cells, change by change. A sum of more than 64 bits fails the job, as
+`native.functions` says, and Python adds up instead.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -29,10 +32,13 @@ from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
 from ebbflow.reducer.strategy import part_of_row, refuse_negative_size
 from ebbflow.state.spine import Spine
+from ebbflow.state.spine.columns import ColumnShape
+from ebbflow.state.spine.columns_hash import encoded_column
 from ebbflow.state.spine.piece import Piece
 
 _KEY, _SIZE, _SLOT = "__key", "__rows", "__slot"
-_WIDE = "decimal(19,0)"
+_PLAIN = {"int", "text", "date"}
+"""Encodings of keys that are the same whether they are made of columns or of values."""
 
 
 def group_query(stage: Stage, frame: DataFrame, row_type: Any) -> KeyColumns:
@@ -79,21 +85,21 @@ def _slots(inline: Any, row_type: Any) -> list[Expression]:
     value = native_value(part_of_row(inline.of, row_type), row_type)
     if inline.sql == "sum" and value.form != "int":
         raise NotNative(f"a sum of {shown(value.column)}")
-    there = f.when(value.sql.isNotNull(), f.col(WEIGHT)).otherwise(f.lit(0))
-    count = f.sum(there)
+    count, none = f.sum(WEIGHT), f.lit(0).cast("long")
+    if value.optional:
+        count = f.sum(f.when(value.sql.isNotNull(), f.col(WEIGHT)).otherwise(none))
     if inline.sql == "count":
         return [count]
-    total = f.sum(value.sql.cast(_WIDE) * f.col(WEIGHT).cast(_WIDE))
-    return [count, f.coalesce(total, f.lit(0).cast("decimal(38,0)"))]
+    return [count, f.coalesce(f.sum(value.sql * f.col(WEIGHT)), none)]
 
 
-def group_cells(batch: Any, plain: bool) -> Iterator[tuple[Any, tuple[int, ...]]]:
+def group_cells(lines: Any, plain: bool) -> Iterator[tuple[Any, tuple[int, ...]]]:
     """The keys of lines of `group_query`, each with the cell of its rows; `plain` keys are single
     values, and not tuples."""
-    names = batch.schema.names
-    columns = dict(zip(names, (column.to_pylist() for column in batch.columns), strict=True))
+    names = lines.schema.names
+    columns = dict(zip(names, (column.to_pylist() for column in lines.columns), strict=True))
     parts = [columns[name] for name in names if name.startswith(_KEY)]
-    slots = [list(map(int, columns[name])) for name in names if name.startswith(_SLOT)]
+    slots = [columns[name] for name in names if name.startswith(_SLOT)]
     keys = parts[0] if plain else zip(*parts, strict=True)
     yield from zip(keys, zip(columns[_SIZE], *slots, strict=True), strict=True)
 
@@ -119,18 +125,19 @@ class WriteGroups:
     def _lines(self, replica: Replica, given: Iterator[Any]) -> Iterator[Line]:
         stage = replica.machine.stages[self.stage]
         operator = stage.operator
-        stored: dict[Any, Any] = {}
-        rows: dict[Any, int] = {}
-        for batch in given:
-            for key, cell in group_cells(batch, self.plain):
-                if cell[0] < 0:
-                    refuse_negative_size(key, cell[0])
-                if cell[0]:
-                    stored[key] = operator.dump(key, cell)
-                    rows[operator.row(key, operator.accs(cell))] = 1
         part = replica.part(stage.containers[0])
         spine = Spine(part.layout, part.keys, part.rows)
-        spine.append(stored)
+        rows: dict[Any, int] = {}
+        some = [batch for batch in given if batch.num_rows]
+        if some:
+            lines = pa.Table.from_batches(some).filter(pc.field(_SIZE) != 0)
+            cells = [*group_cells(lines, self.plain)]
+            for key, cell in cells:
+                if cell[0] < 0:
+                    refuse_negative_size(key, cell[0])
+                rows[operator.row(key, operator.accs(cell))] = 1
+            if operator.loop is None or not self._as_columns(spine, lines):
+                spine.append({key: operator.dump(key, cell) for key, cell in cells})
         token = uuid4().hex
         piece = Piece(self.job.files, self.job.epoch, token)
         piece.add(part.name, spine)
@@ -143,3 +150,18 @@ class WriteGroups:
         yield from routes(replica, replica.enter(waves, stage.slot, rows), waves, self.job.tasks)
         stats = [(self.stage, 0, len(rows), 0.0)]
         yield TaskReport(1, segments=piece.finish(), changes=changes, stats=stats).line()
+
+    def _as_columns(self, spine: Spine, lines: Any) -> bool:
+        """Whether the cells went in as columns, as `ReduceGroups.dump` has those of whole
+        numbers."""
+        keys = [encoded_column(lines.column(n)) for n in lines.schema.names if n.startswith(_KEY)]
+        encodings = tuple(encoding for encoding, _ in keys)
+        if not _PLAIN.issuperset(encodings):
+            return False
+        slots = [lines.column(n) for n in lines.schema.names if n == _SIZE or n.startswith(_SLOT)]
+        cells = [pa.nulls(len(lines)), *(encoded_column(slot)[1] for slot in slots)]
+        spine.append_columns(
+            (ColumnShape("one" if self.plain else "tuple", encodings), [key for _, key in keys]),
+            (ColumnShape("tuple", ("none", *["int"] * len(slots))), cells),
+        )
+        return True

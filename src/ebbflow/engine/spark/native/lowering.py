@@ -232,7 +232,7 @@ class Lowering:
         if lkey.shape != rkey.shape:
             raise NotNative(OTHER_KEY)
         left, right = _prefixed(lkey, _LEFT, row_types[0]), _prefixed(rkey, _RIGHT, row_types[1])
-        on = [left[a].eqNullSafe(right[b]) for a, b in zip(lkey.names, rkey.names, strict=True)]
+        on = lkey.equal(left, rkey, right)
         both = left.join(right, reduce(lambda a, b: a & b, on)) if on else left.crossJoin(right)
         weight = f.col(_LEFT + WEIGHT) * f.col(_RIGHT + WEIGHT)
         with _about("what it makes of two rows"):
@@ -260,8 +260,7 @@ class Lowering:
             raise NotNative(OTHER_KEY)
         totals = added(found.frame, found.names)
         there = totals.filter(f.col(WEIGHT) > 0).drop(WEIGHT)
-        pairs = zip(key.names, there.columns, strict=True)
-        on = [key.frame[a].eqNullSafe(there[b]) for a, b in pairs]
+        on = key.equal(key.frame, found, there)
         how = "left_anti" if node.anti else "left_semi"
         kept = key.frame.join(there, reduce(lambda a, b: a & b, on), how)
         kept = kept.select(*(f"`{name}`" for name in _names(self.row_type(left))))
