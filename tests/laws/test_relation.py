@@ -419,13 +419,16 @@ def test_004_O6_a_join_that_uses_the_old_index_when_both_sides_change_is_refuted
 
 
 class Forgetful(TreeForm):
-    """Gives a node a new child and leaves the totals as they were: one spine is not updated."""
+    """Gives the root a new child and leaves its totals as they were: one spine is not updated."""
 
     __slots__ = ()
 
-    def replaced(self, node: Any, i: int, child: Any) -> Any:
-        right = super().replaced(node, i, child)
-        return (*right[:3], node[3], right[4], node[5])
+    def edited(self, node: Any, height: int, token: Any, x: Any, count: int) -> Any:
+        found = super().edited(node, height, token, x, count)
+        if found is None or not height:
+            return found
+        right, more = found
+        return (*right[:3], node[3], right[4], node[5]), more
 
 
 LARGER = [ZSet.of(range(size)) for size in (6, 9, 20)]

@@ -81,7 +81,7 @@ def test_of_a_large_object_a_machine_downloads_the_blocks_with_the_keys_it_looks
     size = elsewhere.size(Snapshot(elsewhere).manifest.name)
     blocks = asked(server)["GET epoch"]
     assert size is not None
-    assert size > 40 * (1 << 14)
+    assert size > 30 * (1 << 14)
     assert blocks <= 6
 
 

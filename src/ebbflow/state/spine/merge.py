@@ -7,7 +7,7 @@ comes out answers as what went in did.
 It is done a *step* at a time. A step looks at the next piece of each segment, takes from all of
 them what comes before the end of the first that ends, sorts that, and settles it. So a step holds
 a piece of each segment in memory, however large the segments are, and an engine may do other things
-between steps. Segments that are a chunk together are one step.
+between steps. Segments that are a chunk together, of no more texts than one may have, are one step.
 
 Columns of different widths meet in the widest. Texts get room for any size where those of one step
 could be too much for 32 bits.
@@ -47,16 +47,16 @@ def merged(
     high` are read.
     """
     form = common_form([segment.form for segment in segments])
-    few = sum(map(len, segments)) <= chunk
-    together = [[segment] for segment in segments] if few else runs(segments)
-    if heavy(2 * sum(max(segment.heaviest for segment in run) for run in together)):
-        form = replace(form, key=widened(form.key), row=widened(form.row))
-    if few:
+    texts = sum(segment.heaviest * len(segment.chunks) for segment in segments)
+    if sum(map(len, segments)) <= chunk and not heavy(2 * texts):
         found = [part for segment in segments for part in segment.parts(low, high)]
         if found:
             part = settled(joined([recast_part(p, form, types) for p in found]), last, types)
             yield sum(map(len, found)), part if len(part) else None
         return
+    together = runs(segments)
+    if heavy(2 * sum(max(segment.heaviest for segment in run) for run in together)):
+        form = replace(form, key=widened(form.key), row=widened(form.row))
     cursors = [
         _Cursor((part for segment in run for part in segment.parts(low, high)), form, types, chunk)
         for run in together

@@ -63,7 +63,7 @@ def _fits(column: Column, encoding: str, array: Any) -> bool:
 
 def _as(array: Any, wanted: Any) -> Any:
     """A column of state as one of a table; times with a zone are stored without it, in UTC."""
-    if pa.types.is_date32(wanted):
+    if pa.types.is_date32(wanted) and not pa.types.is_null(array.type):
         return days_of(array).view(wanted)
     if pa.types.is_timestamp(wanted) and wanted.tz is not None and array.type == pa.timestamp("us"):
         return array.view(pa.int64()).view(wanted)
