@@ -26,7 +26,7 @@ def test_dates_of_every_width_are_dates_of_a_table(days: list[date | None], by_r
     rows += [Loan(99, days[0], datetime(2026, 11, 18, 5, 30, tzinfo=UTC))]
     kind: Any = {"key_type": Loan} if by_row else {"row_type": Loan}
     spine = Spine("value" if by_row else "bag", **kind)
-    spine.append({row: 1 for row in rows} if by_row else {row.book: [(row, 1)] for row in rows})
+    spine.append(dict.fromkeys(rows, 1) if by_row else {row.book: [(row, 1)] for row in rows})
     tables = [entries_to_arrow(part, Loan, by_row=by_row) for part in spine.chunks()]
     found = [Loan(one["book"], one["back"], one["at"]) for t in tables for one in t.to_pylist()]
     assert sorted(found, key=lambda row: row.book) == rows
