@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import ebbflow as ef
 from ebbflow.engine.runtime import ages
 from ebbflow.engine.spark.table.frame import frame_of
+from ebbflow.engine.spark.tasks import epochs
 from ebbflow.engine.spark.tasks.epochs import Epochs, TooMany
 from ebbflow.errors import CompositionError
 from ebbflow.state.spine import StateError
@@ -24,6 +25,11 @@ from ebbflow.state.spine import StateError
 class Row(NamedTuple):
     k: int
     v: int
+
+
+class Named(NamedTuple):
+    k: int
+    name: str
 
 
 def test_a_view_says_which_way_a_large_epoch_went_and_why(spark: Any, tmp_path: Path) -> None:
@@ -40,6 +46,27 @@ def test_a_view_says_which_way_a_large_epoch_went_and_why(spark: Any, tmp_path: 
         view.step(a=[Row(1, 1)])
         assert view.stats().why == ""
         view.verify()
+
+
+@pytest.mark.classic
+def test_what_is_sent_to_a_task_leaves_no_file_behind(spark: Any, tmp_path: Path) -> None:
+    """Rows and tables of more bytes than a task has with it, beside each other."""
+    program = ef.program(
+        sums=ef.Input("a", Row).group_by("k").agg(s=ef.sum("v")),
+        texts=ef.Input("b", Named).group_by("k").agg(n=ef.count(), least=ef.min("name")),
+    )
+    tables = Path(spark.sparkContext._temp_dir)
+    before = sorted(tables.iterdir())
+    with program.run(ef.spark(spark, path=tmp_path, mode="single_task", small=10**6)) as view:
+        for epoch in range(2):
+            numbers = range(epoch * 10_000, epoch * 10_000 + 60_000)
+            table = pa.table({"k": [i % 7 for i in numbers], "v": list(numbers)})
+            assert table.nbytes > epochs.TRAVELS
+            view.step(a=table, b=[Named(i % 5, "x" * 3_000 + str(i)) for i in range(200)])
+        view.step(a={Row(3, 10): -1})
+        assert [each.mode for each in view.stats().epochs] == ["single_task"] * 3
+        view.verify()
+    assert sorted(tables.iterdir()) == before
 
 
 def test_of_a_query_with_more_rows_than_spark_has_guessed_the_next_guess_is_better(

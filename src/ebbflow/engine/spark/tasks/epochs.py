@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -58,6 +58,10 @@ from ebbflow.state.spine.texts import TEXTS
 from ebbflow.zset import trusted
 
 DRIVER, SINGLE_TASK, STAGED, BULK = "driver", "single_task", "staged", "bulk"
+TRAVELS, SENT = 1 << 19, 1 << 26
+"""Blobs of up to so many bytes travel with the task, and larger ones in a frame of their own, a row
+for each: what a task has with it, Spark stores in a file when it is large, and keeps. A table that
+is larger than that becomes a frame of its rows, of which Spark makes columns again."""
 
 
 class InputChange(NamedTuple):
@@ -158,16 +162,19 @@ class Epochs:
         elif waits:
             frames = [in_struct(at, self.frame(name, given[name])) for at, name in enumerate(waits)]
             rows = reduce(side_by_side, frames).coalesce(1)
+        elif sum(map(len, here.values())) > TRAVELS:
+            sent = pa.table({"input": [*here], "blob": pa.array(here.values(), pa.binary())})
+            rows, task = self.session.createDataFrame(sent).coalesce(1), replace(task, here=())
         else:
             rows = self.session.range(0, 1, 1, 1)
         return self._done(SINGLE_TASK, job, rows.mapInArrow(task, SCHEMA))
 
     def blob(self, given: InputChange) -> bytes | None:
-        """What is done to an input as a blob that travels with the task: rows, or a table that is
-        not large; None where it is neither."""
+        """What is done to an input as a blob: rows, or a table that is not too large for that; None
+        where it is neither."""
         if given.rows is not None:
             return packed(given.rows, given.rows.values(), self.program.token)
-        if given.table is not None and len(given.table) <= self.small:
+        if given.table is not None and given.table.nbytes <= SENT:
             return in_stream(given.table)
         return None
 

@@ -41,8 +41,9 @@ longer than going through rows."""
 @dataclass(frozen=True)
 class SingleTask:
     """A whole epoch in one task, unless there are more than `most` rows. `requests` say what is
-    done to which input. What the driver has is `here`; for what is in frames it `waits`: tables
-    with a column for each input, in which the rows of that input are structs."""
+    done to which input. What the driver has is `here`, as blobs, or comes in a frame of blobs with
+    the names of their inputs; for what is in frames it `waits`: tables with a column for each
+    input, in which the rows of that input are structs."""
 
     job: EpochJob
     requests: Requests
@@ -53,16 +54,21 @@ class SingleTask:
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
-        arrived, count = [], 0
+        arrived, count, blobs = [], 0, dict(self.here)
         for batch in given:  # all of it: a worker that leaves something unread is not used again
-            count += batch.num_rows if self.waits else 0
+            if not self.waits:
+                blobs |= _blobs(batch)
+                continue
+            count += batch.num_rows
             if count <= self.most:
                 arrived.append(batch)
         if count > self.most:
             yield from batches([TaskReport(too_many=True).line()])
             return
-        tables = {name: of_stream(blob) for name, blob in self.here}
-        here = {n: unpacked([blob]) if tables[n] is None else tables[n] for n, blob in self.here}
+        tables = {name: of_stream(blob) for name, blob in blobs.items()}
+        here = {
+            n: unpacked([blob]) if tables[n] is None else tables[n] for n, blob in blobs.items()
+        }
         count += sum(map(len, here.values()))
         lines, why = None, ""
         if count >= COLUMNS_FROM:
@@ -120,6 +126,13 @@ class SingleTask:
             return total(*rows_of(replica.inputs[name].source, found))
         request = dict(self.requests)[name]
         return _in_structs(arrived, self.waits.index(name), replica.inputs[name], request)
+
+
+def _blobs(batch: Any) -> dict[str, bytes]:
+    """The blobs of a batch by their inputs; none where it is only there to have a task begin."""
+    if "blob" not in batch.schema.names:
+        return {}
+    return dict(zip(batch["input"].to_pylist(), batch["blob"].to_pylist(), strict=True))
 
 
 def struct_of(number: int) -> str:
