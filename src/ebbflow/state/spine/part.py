@@ -133,6 +133,12 @@ class EntryBatch:
         """The hashes of the keys, of 64 bits."""
         return column_hashes(self.form.key, self.keys) if self.form.short else self.words
 
+    def hash_at(self, places: Any) -> Words:
+        """The same of some entries."""
+        if not self.form.short:
+            return self.words[places]
+        return column_hashes(self.form.key, taken(self.keys, pa.array(places)))
+
     def whole(self) -> EntryBatch:
         """The same with hashes of 64 bits."""
         if not self.form.short:

@@ -159,9 +159,12 @@ def _unpacked(column: Found, width: int) -> Any:
         "min": 8 * width, "max": 8 * width,
     }:  # fmt: skip
         raise DoesNotFit("a sum that has no columns")
-    offset = there.offset * 8 * width
-    words = np.frombuffer(there.buffers()[2] or b"", "<i8", len(there) * width, offset)
     found = np.zeros((len(array), width), np.int64)
+    if not len(there):
+        return found
+    _, begins, data = there.buffers()
+    begin = np.frombuffer(begins, np.int64 if pa.types.is_large_binary(there.type) else np.int32)
+    words = np.frombuffer(data, "<i8", len(there) * width, begin[there.offset])
     if len(there) == len(array):
         found[:] = words.reshape(-1, width)
     else:

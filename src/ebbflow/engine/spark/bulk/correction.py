@@ -263,6 +263,8 @@ class ChangeRows(WriteRows):
         for segment in self._stored().segments:
             seen = []
             for owners, part, places in segment.find(wanted):
+                right = part.hash_at(places) == wanted[owners]
+                owners, places = owners[right], places[right]
                 owner[owners], place[owners] = len(parts), places
                 parts.append(part)
                 seen.append(owners)
