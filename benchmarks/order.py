@@ -9,13 +9,13 @@ An as-of join gives each of as many rows of another collection the last of these
 behind it; the late row is the answer for one of them.
 
 `replay` is a program by hand that goes through the rows of the key once more; DuckDB and Polars
-take the row in and compute the key again, where they are installed and have the verb. What runs in
-one thread of ours is processor time, the median of all steps; DuckDB and Polars have several, and
-the least time that the clock shows of seven: what else runs on the machine delays them less. `per
-output` is the time for one changed row of the result, and `writing` what it costs to make such a
-row and put it into a dict, of as many rows as change: a dict of a million rows is slower per row
-than one of a hundred thousand. A running total is measured twice: as it is, where the rows of the
-output are computed when they are asked for, and `kept`, after they were asked for once.
+take the row in and compute the key again, where they are installed and have the verb. All times are
+medians: of processor time for what runs in one thread of ours, and of what the clock shows for
+DuckDB and Polars, which have several. `per output` is the time for one changed row of the result,
+and `writing` what it costs to make such a row and put it into a dict, of as many rows as change: a
+dict of a million rows is slower per row than one of a hundred thousand. A running total is measured
+twice: as it is, where the rows of the output are computed when they are asked for, and `kept`,
+after they were asked for once.
 
     python benchmarks/order.py [--quick] [--json]
 """
@@ -267,7 +267,7 @@ def one(
     for name, made in others.items():
         call = made(work)
         result[f"{name} ÷ ours"] = (
-            "" if call is None else min(timed(call, perf_counter) for _ in range(7)) / ours
+            "" if call is None else median(timed(call, perf_counter) for _ in range(7)) / ours
         )
     result["per output ÷ writing"] = ours / changed / write if changed > 100 else ""
     return result

@@ -166,11 +166,13 @@ def test_what_is_known_of_states_behind_a_late_row_stays_known(rows: Any) -> Non
 
 @pytest.mark.parametrize("make", [lag, fill])
 def test_a_late_row_is_one_way_down_and_few_calls(make: Any, rows: Any) -> None:
-    """A step is some fifty calls beside what the operator does, whatever that is."""
+    """A step is some thirty calls beside what the operator does, whatever that is, and few more
+    where the rows behind it are in another leaf. One of them is the first, or at the end
+    of a node above."""
     view = make("value", ef.Input("events", Event)).run(check_input=False)
     view.step(events=rows)
     made: list[int] = []
-    for at in range(50_000, 50_400, 37):
+    for at in range(50_000, 50_064):
         for weight in (1, -1):
             calls: list[Any] = []
             change = {Event(2 * at + 1, 3): weight}
@@ -180,4 +182,6 @@ def test_a_late_row_is_one_way_down_and_few_calls(make: Any, rows: Any) -> None:
             finally:
                 sys.setprofile(None)
             made.append(calls.count("call"))
-    assert sorted(made)[len(made) // 2] <= 60
+    made.sort()
+    assert made[len(made) // 2] <= 54
+    assert made[-2] <= 64

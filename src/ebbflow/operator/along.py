@@ -139,7 +139,7 @@ class AlongRows(Transition):
                 $next_old
                 $next_new
                 $say
-                if $equal and $same(($olds), ($news)):
+                if ($identical) or ($equal and $same(($olds), ($news))):
                     both = ($news)
                     return both, both
             return ($olds), ($news)
@@ -147,6 +147,7 @@ class AlongRows(Transition):
             olds=self._state("old"), news=self._state("now"), same=same_state,
             next_old=partial(self._next, loop, "old"), next_new=partial(self._next, loop, "now"),
             say=partial(self._say, loop, values), equal=_equal(zip(olds, news, strict=True)),
+            identical=" and ".join(map("{} is {}".format, olds, news)) or "True",
         )  # fmt: skip
         return loop.function()
 

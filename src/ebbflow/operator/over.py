@@ -21,11 +21,11 @@ from ebbflow.nan import one_nan
 from ebbflow.operator.along import PLAIN, AlongRows, WithValues
 from ebbflow.operator.ordered import OrderedRows
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.replay import LEAF, StatesOnly, last_state, state_before
+from ebbflow.operator.replay import LEAF, StatesOnly, last_state, replay, state_before
 from ebbflow.operator.scan import ScanRows
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
 from ebbflow.state.tree import Tree
-from ebbflow.stream.transition import same_state
+from ebbflow.stream.transition import Transition, same_state
 from ebbflow.zset import ZSet
 
 
@@ -67,9 +67,9 @@ class OverRows(OrderedRows):
         wider = new if old.native else old
         found, both = [], old.distinct and new.distinct
         if both and self.transition.functions:
-            replay = Stretches(self.transition, old, new, pairs, {})
-            replay.run()
-            found += replay.found
+            stretches = Stretches(self.transition)
+            replay(stretches, old, new, pairs, {})
+            found += stretches.found
         if not both or self._sees_another_end(old, new):
             trees = [tree for tree in (old, new) if tree.distinct]
             token = wider.token
@@ -151,24 +151,21 @@ class OverRows(OrderedRows):
 
 
 class Stretches(StatesOnly):
-    """A way through the rows of a key that notes where states are others than before."""
+    """A transition that notes where states are others than before."""
 
     __slots__ = ("found",)
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, transition: Transition) -> None:
+        super().__init__(transition)
         self.found: list[tuple[Any, Any]] = []
 
-    def same(self, rows: Iterator[Any], old: Any, new: Any) -> tuple[Any, Any]:
-        if old is not new and not same_state(old, new):
-            here = list(rows)
-            rows = iter(here)
-            old, new = self.transition.apart(rows, old, new, self.out)
-            if here:
-                self.found.append((here[0], here[len(here) - length_hint(rows) - 1]))
-            if old is not new:
-                return old, new
-        return super().same(rows, old, new)
+    def apart(self, rows: Iterator[Any], old: Any, new: Any, out: Any) -> tuple[Any, Any]:
+        here = list(rows)
+        behind = iter(here)
+        found = super().apart(behind, old, new, out)
+        if here:
+            self.found.append((here[0], here[len(here) - length_hint(behind) - 1]))
+        return found
 
 
 def _joined(found: list[tuple[Any, Any]], token: Any) -> list[tuple[Any, Any]]:

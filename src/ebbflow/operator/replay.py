@@ -13,7 +13,7 @@ again only when it is entered in another.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any
@@ -104,21 +104,106 @@ def alike(node: Any, was: Any, i: int) -> Any:
     return was if same else node
 
 
-class Replay:
-    """One way through the rows of a key, from the first one that changed.
+def replay(
+    transition: Any, old: Tree[Any], new: Tree[Any], pairs: Sequence[tuple[Any, int]],
+    out: dict[Any, int],
+) -> None:  # fmt: skip
+    """Go through all rows of a key that are reached in another state than before, after the rows of
+    `pairs` came and went. What is said otherwise than before is added to `out`."""
+    if len(pairs) != 1 or not in_leaf(transition, old, new, *pairs[0], out):
+        Replay(transition, old, new, pairs, out).run()
 
-    `pairs` are the rows that came and went between two trees, with their weights. What is said
-    otherwise than before is added to `out`. Behind the last change, from where states are the old
-    ones again, a node remembers what the node in its place did: so that nobody has to find it out
-    once more.
+
+def in_leaf(
+    transition: Any, old: Tree[Any], new: Tree[Any], row: Any, weight: int, out: dict[Any, int]
+) -> bool:
+    """Go to the one row that changed, and on to the end of its leaf, or of the next one. That is
+    nearly always all there is to do; where it is not, nothing was done, and the answer is no."""
+    (node, height), (was, levels) = new.root, old.root
+    if height != levels or not node[1]:
+        return False
+    token, state = new.token(row), transition.start
+    way: list[tuple[list[States], States]] = []
+    over, place = None, 0
+    while height:
+        children, before = node[1], was[1]
+        if len(children) != len(before):
+            return False
+        place = bisect_right(node[0], token, 1) - 1
+        known = was[5][0]
+        if place >= len(known) or (known[0] is not state and not same_state(known[0], state)):
+            known = states_to(transition, was, height, place, state)
+        way.append((node[5], known))
+        state, over = known[place], node
+        if height == 1 and counterpart(node, was, place) is None:
+            return False
+        node, was, height = children[place], before[place], height - 1
+    tokens, entered = node[0], state
+    i = j = bisect_left(tokens, token)
+    now = 0
+    if i < len(tokens) and tokens[i] == token:
+        now, j = node[2][i], i + 1
+    if i:
+        state = transition.through(rows_of(node, 0, i), state)
+    said = {} if out else out
+    then, say = state, transition.said
+    if now != weight:
+        then = say(repeat(row, now - weight), state, said, -1)
+    if now:
+        state = say(repeat(row, now), state, said, 1)
+    then, state = both_through(transition, node, j, then, state, said)
+    memo, known = node[5], was[5][0]
+    if then is state:
+        if known and (known[0] is entered or same_state(known[0], entered)):
+            memo[0] = known
+    elif over is None:
+        memo[0] = entered, state
+    else:
+        place += 1
+        if place == len(over[1]):
+            said.clear()
+            return False
+        node, between = over[1][place], (then, state)
+        then, state = both_through(transition, node, 0, then, state, said)
+        if then is not state:
+            said.clear()
+            return False
+        memo[0] = entered, between[1]
+        memo, known = node[5], node[5][0]
+        if known and same_state(known[0], between[0]):
+            memo[0] = between[1], known[1]
+        memo, known = way.pop()
+        memo[0] = (*known[:place], between[1], *known[place + 1 :])
+    for memo, known in way:
+        memo[0] = known
+    if said is not out:
+        for each, count in said.items():
+            out[each] = out.get(each, 0) + count
+    return True
+
+
+def both_through(
+    transition: Any, leaf: Any, start: int, old: Any, new: Any, out: dict[Any, int]
+) -> tuple[Any, Any]:
+    """Two states after the rows of a leaf from one on; one object, where they are the same."""
+    if old is new or same_state(old, new):
+        return new, new
+    found: tuple[Any, Any] = transition.apart(rows_of(leaf, start, len(leaf[1])), old, new, out)
+    return found
+
+
+class Replay:
+    """One way through the rows of a key, from the first one that changed; see `replay`.
+
+    Behind the last change, from where states are the old ones again, a node remembers what the node
+    in its place did: so that nobody has to find it out once more.
     """
 
     __slots__ = ("at", "marks", "moves", "new", "old", "out", "settled", "transition")
 
     def __init__(
-        self, transition: Transition, old: Tree[Any], new: Tree[Any], pairs: Any,
-        out: dict[Any, int],
-    ) -> None:  # fmt: skip
+        self, transition: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
+    ) -> None:
         self.transition, self.old, self.new, self.out = transition, old, new, out
         moves: list[tuple[Any, Any, int]] = []
         marks: list[Any] = []
@@ -136,61 +221,12 @@ class Replay:
 
     def run(self) -> None:
         """Go through all rows that are reached in another state than before."""
-        if len(self.moves) == 1 and self.in_leaf():
-            return
         start = self.transition.start
         (node, height), (was, levels) = self.new.root, self.old.root
         old, _ = self.node(node, height, start, start, None, was if height == levels else None)
         if not self.settled:  # rows that went, behind all that are there
             for _, row, weight in self.moves[self.at :]:
                 old = self.say(row, -weight, old, -1)
-
-    def in_leaf(self) -> bool:
-        """Go to the one row that changed, and on to the end of its leaf. That is nearly always all
-        there is to do; where it is not, nothing was done, and the answer is no."""
-        (node, height), (was, levels) = self.new.root, self.old.root
-        if height != levels or not node[1]:
-            return False
-        transition, way, above = self.transition, [], None
-        token, row, weight = self.moves[0]
-        state = transition.start
-        while height:
-            if len(node[1]) != len(was[1]):
-                return False
-            i = bisect_right(node[0], token, 1) - 1
-            known = was[5][0]
-            if i >= len(known) or (known[0] is not state and not same_state(known[0], state)):
-                known = states_to(transition, was, height, i, state)
-            way.append((node[5], known))
-            state = known[i]
-            above = node, was, i
-            node, was, height = node[1][i], was[1][i], height - 1
-        if above is not None and counterpart(*above) is None:
-            return False
-        tokens, entered = node[0], state
-        i = bisect_left(tokens, token)
-        there = i < len(tokens) and tokens[i] == token
-        now = node[2][i] if there else 0
-        if i:
-            state = transition.through(rows_of(node, 0, i), state)
-        out, self.out, self.at = self.out, {}, 1
-        old = state if now == weight else self.say(row, now - weight, state, -1)
-        new = self.say(row, now, state, 1) if now else state
-        old, new = self.same(rows_of(node, i + there, len(tokens)), old, new)
-        said, self.out = self.out, out
-        if not self.settled and way:
-            self.at = 0
-            return False
-        for each, count in said.items():
-            out[each] = out.get(each, 0) + count
-        known = was[5][0]
-        if not self.settled:
-            node[5][0] = entered, new
-        elif known and (known[0] is entered or same_state(known[0], entered)):
-            node[5][0] = known
-        for memo, known in way:
-            memo[0] = known
-        return True
 
     def first(self, node: Any, height: int, state: Any) -> Any:
         """Go through all rows for the first time, and give the state behind them."""
@@ -289,10 +325,19 @@ class Replay:
         return self.transition.said(repeat(row, count), state, self.out, sign)
 
 
-class StatesOnly(Replay):
-    """A way through the rows of a key of which only the states matter."""
+class StatesOnly:
+    """A transition of which only the states matter."""
 
-    __slots__ = ()
+    __slots__ = ("start", "through", "transition")
 
-    def say(self, row: Any, count: int, state: Any, sign: int) -> Any:
-        return self.transition.through(repeat(row, count), state)
+    def __init__(self, transition: Transition) -> None:
+        self.transition = transition
+        self.start, self.through = transition.start, transition.through
+
+    def said(self, rows: Iterable[Any], state: Any, out: Any, sign: int) -> Any:
+        """The state after rows."""
+        return self.through(rows, state)
+
+    def apart(self, rows: Iterator[Any], old: Any, new: Any, out: Any) -> tuple[Any, Any]:
+        """Two states after rows, up to the one behind which they are the same."""
+        return self.transition.apart(rows, old, new, {})

@@ -18,7 +18,7 @@ from ebbflow.algebra.value import function_name
 from ebbflow.nan import one_nan
 from ebbflow.operator.ordered import OrderedRows
 from ebbflow.operator.relation import Bag
-from ebbflow.operator.replay import LEAF, Replay, StatesOnly, last_state
+from ebbflow.operator.replay import LEAF, Replay, StatesOnly, last_state, replay
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet
@@ -57,7 +57,7 @@ class ScanRows(OrderedRows):
         for each in transition.first if first else ():
             out[each] = out.get(each, 0) + first
         if old.distinct:
-            Replay(transition, old, new, pairs, out).run()
+            replay(transition, old, new, pairs, out)
         else:
             Replay(transition, old, new, (), out).first(*new.root, transition.start)
         if transition.last is not None:
@@ -93,7 +93,7 @@ class FoldRows(OrderedRows):
         self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
     ) -> None:
         if self.transition.merge is None and old.distinct and new.distinct:
-            StatesOnly(self.transition, old, new, pairs, {}).run()
+            replay(StatesOnly(self.transition), old, new, pairs, {})
         for tree, sign in ((old, -1), (new, 1)):
             if tree.distinct:
                 row = self.merge(key, one_nan(self.last_state(tree)))

@@ -90,8 +90,9 @@ def _around(tree: Tree[Any], token: Any, left: Any, right: Any) -> Around:
     tokens, items, counts = node[:3]
     j = left(tokens, end)
     i = left(tokens, token, 0, j)
-    low += sum(counts[:i])
-    high = low + sum(counts[i:j])
+    single = node[4] == len(items)
+    low += i if single else sum(counts[:i])
+    high = low + (j - i if single else sum(counts[i:j]))
     after = items[j : j + 1] or _end(later, 1, 0)
     if i:
         before = items[i - 1 : i]

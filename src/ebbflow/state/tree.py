@@ -130,7 +130,9 @@ class Tree(Generic[T]):
         >>> Tree.of("aab").update([("a", -2), ("c", 1)])
         Tree.counted([('b', 1), ('c', 1)])
         """
-        pairs = [pair for pair in changes if pair[1]]
+        pairs = changes if type(changes) is list else list(changes)
+        if len(pairs) != 1 or not pairs[0][1]:
+            pairs = [pair for pair in pairs if pair[1]]
         if len(pairs) < 2:
             found = self._edited_once(*pairs[0]) if pairs else self
             if found is not None:
