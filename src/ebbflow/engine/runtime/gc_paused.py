@@ -73,7 +73,7 @@ class Freezer:
         self.apart = 0
         """Rows that came since anything was frozen last."""
         self.looked = perf_counter()
-        self.freezing = False
+        self.freezing = self.refused = False
         self.begun = self.ended = self.took = 0.0
 
     def begin(self, rows: int) -> None:
@@ -83,7 +83,7 @@ class Freezer:
         close = now - self.ended <= BUSY * self.took
         self.apart += rows
         load = self.apart >= FREEZE
-        self.freezing = (close or load) and gc.isenabled() and not self._refused()
+        self.freezing = (close or load) and gc.isenabled() and not self._refused(load)
         if not self.freezing:
             return
         if load or self._due(now):
@@ -101,9 +101,14 @@ class Freezer:
         self.ended = perf_counter()
         self.took = self.ended - self.begun
 
-    def _refused(self) -> bool:
-        """Whether somebody else has frozen objects."""
-        return not self.owners and gc.get_freeze_count() > 0
+    def _refused(self, load: bool) -> bool:
+        """Whether somebody else has frozen objects. Python counts them all when it is asked, so
+        where there were some, it is not asked again before the next load."""
+        if self.owners:
+            return False
+        if load or not self.refused:
+            self.refused = gc.get_freeze_count() > 0
+        return self.refused
 
     def _due(self, now: float) -> bool:
         rows = self.frozen + self.waiting

@@ -168,6 +168,22 @@ def test_what_the_host_has_frozen_stays_frozen() -> None:
     assert gc.get_freeze_count() > 0
 
 
+def test_what_the_host_has_frozen_is_not_counted_in_every_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python goes over all of it to count it, which is as long as a collection."""
+    monkeypatch.setattr(gc_paused, "BUSY", 10**9)
+    monkeypatch.setattr(gc_paused, "FREEZE", 10**6)
+    gc.freeze()
+    counted, count = list[int](), gc.get_freeze_count
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or count())
+    view = loaded()
+    for epoch in range(5):
+        view.step(hits=[Hit(n, epoch) for n in range(2_000)])
+    assert len(counted) == 1
+    view.close()
+
+
 @pytest.mark.parametrize(("large", "most"), [(100, 2), (1_000_000, None)])
 def test_garbage_is_not_looked_for_while_an_epoch_runs(
     large: int, most: int | None, monkeypatch: pytest.MonkeyPatch
