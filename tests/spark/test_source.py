@@ -369,8 +369,9 @@ def test_spark_finds_the_source_and_reads_what_both_engines_write(
         assert said == [(1, mode, 2), (2, mode, 3), (3, mode, 0), (4, mode, 2)]
         assert view.metrics().nodes[0].rows_out == 7
         assert sum(each.entries for each in view.metrics().state) > 0
-        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW totals USING ebbflow OPTIONS (path '{path}')")
-        assert collected(spark.sql("SELECT city, total FROM totals WHERE total > 3")) == local.value
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW found USING ebbflow OPTIONS (path '{path}')")
+        assert collected(spark.sql("SELECT city, total FROM found WHERE total > 3")) == local.value
+        spark.catalog.dropTempView("found")
         log = spark.read.format("ebbflow").option("changes", True).load(str(path))
         summed = (
             log.groupBy("city", "total").sum("__weight").where("`sum(__weight)` <> 0").collect()
