@@ -472,15 +472,11 @@ def test_a_stream_follows_a_writer_in_another_process(spark: Any, tmp_path: Path
         .option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "out"))
     )  # fmt: skip
     query.awaitTermination()
-    import duckdb
-
-    found = duckdb.sql(f"""
-        select land, total, most, sum(__weight) as n from read_parquet('{tmp_path}/out/*.parquet')
-        group by all having n <> 0
-    """).fetchall()
+    read = spark.read.parquet(str(tmp_path / "out"))  # what the sink has in its log: a query that
+    # was stopped may have left a file of a batch behind that never happened
+    found = read.groupBy("land", "total", "most").sum("__weight").where("`sum(__weight)` <> 0")
     right = evaluate(SHOP.plan, the_shop.inputs(last))["lands"]
-    assert ZSet([(tuple(row[:3]), int(row[3])) for row in found]) == right
-    read = spark.read.parquet(str(tmp_path / "out"))
+    assert ZSet([(tuple(row[:3]), int(row[3])) for row in found.collect()]) == right
     once = read.groupBy("__epoch", "land", "total", "most", "__weight").count()
     assert once.where("count > 1").count() == 0, "nothing twice"
 
