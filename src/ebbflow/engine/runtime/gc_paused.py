@@ -85,6 +85,7 @@ class Freezer:
         load = self.apart >= FREEZE
         self.freezing = (close or load) and gc.isenabled() and not self._refused(load)
         if not self.freezing:
+            self.apart *= not load
             return
         if load or self._due(now):
             gc.unfreeze()
