@@ -8,8 +8,8 @@ file (`# shop.py`) is one, and so is what `$ cat orders.csv` shows of a file tha
 A block that begins with `# shop.py, continued` is put at the end of that file, which is run again;
 a `text` block after it shows what is new. Links between pages lead to files that are there.
 
-Sessions that use Spark share one Spark session, `spark` in `conftest.py`: they run as the main
-program, in the folder with the page's files. Where PySpark is not installed, sessions from the
+Sessions run in that folder too. Those that use Spark share one Spark session, `spark` in
+`conftest.py`, and run as the main program. Where PySpark is not installed, sessions from the
 first such block on, and programs that mention Spark, are not run, and the test says so. What needs
 a cluster is a `text` block that follows no program, and is not run at all.
 """
@@ -63,7 +63,10 @@ SPARK = [page for page in PAGES if any(on_spark(*block[:2]) for block in blocks(
 
 
 @named([page for page in PAGES if page not in SPARK])
-def test_every_example_runs_and_shows_what_it_says(page: Path, tmp_path: Path) -> None:
+def test_every_example_runs_and_shows_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     check(page, tmp_path, {"__name__": page.stem}, blocks(page))
 
 
