@@ -69,6 +69,30 @@ def test_what_is_sent_to_a_task_leaves_no_file_behind(spark: Any, tmp_path: Path
     assert sorted(tables.iterdir()) == before
 
 
+@pytest.mark.classic
+def test_what_is_sent_beside_a_query_leaves_no_file_behind(spark: Any, tmp_path: Path) -> None:
+    """A table of more bytes than a task has with it, rows, and a DataFrame, in one epoch. Files of
+    Spark's are those of its blocks as well, where it keeps what a large task has with it."""
+    program = ef.program(
+        sums=ef.Input("a", Row).group_by("k").agg(s=ef.sum("v")),
+        texts=ef.Input("b", Named).group_by("k").agg(n=ef.count(), least=ef.min("name")),
+        more=ef.Input("c", Row).group_by("k").agg(s=ef.sum("v")),
+    )
+    tables = Path(spark.sparkContext._temp_dir)
+    before = sorted(tables.iterdir())
+    with program.run(ef.spark(spark, path=tmp_path, mode="single_task", small=10**6)) as view:
+        for epoch in range(2):
+            numbers = range(epoch * 10_000, epoch * 10_000 + 60_000)
+            table = pa.table({"k": [i % 7 for i in numbers], "v": list(numbers)})
+            assert table.nbytes > epochs.TRAVELS
+            names = [Named(i % 5, "x" * 30 + str(i)) for i in range(20)]
+            view.step(a=table, b=names, c=spark.range(50).selectExpr("id % 3 AS k", "id AS v"))
+        assert [each.mode for each in view.stats().epochs] == ["single_task"] * 2
+        assert [each.rows_in for each in view.stats().epochs] == [60_070] * 2
+        view.verify()
+    assert sorted(tables.iterdir()) == before
+
+
 def test_of_a_query_with_more_rows_than_spark_has_guessed_the_next_guess_is_better(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

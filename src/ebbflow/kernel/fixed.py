@@ -176,23 +176,6 @@ def quotient(high: int, low: int, bottom: int, unit: int) -> float:
     return found
 
 
-@compiled
-def sum_of_floats(bits: Any) -> tuple[bool, float]:
-    """The sum of floats, given as their bits, rounded once; and whether they all fit.
-
-    >>> numbers = np.array([0.1, 0.2, 1e9, -1e9])
-    >>> sum_of_floats(numbers.view(np.int64))
-    (True, 0.30000000000000004)
-    """
-    high, low = np.int64(0), np.int64(0)
-    for i in range(len(bits)):
-        fits, more_high, more_low = units_of(bits[i])
-        if not fits:
-            return False, 0.0
-        high, low = plus(high, low, more_high, more_low)
-    return True, nearest(high, low)
-
-
 def whole_units(high: int, low: int) -> int:
     """The number of units as one Python int.
 

@@ -85,7 +85,8 @@ class Freezer:
         load = self.apart >= FREEZE
         self.freezing = (close or load) and gc.isenabled() and not self._refused(load)
         if not self.freezing:
-            self.apart *= not load
+            if load:
+                self.apart = 0
             return
         if load or self._due(now):
             gc.unfreeze()

@@ -158,13 +158,15 @@ class Epochs:
         task = SingleTask(job, requests, most, tuple(here.items()), tuple(waits))
         together = next((each.together for each in given.values()), None)
         if together is not None:
-            rows = together.coalesce(1)
-        elif waits:
+            frames = [together]
+        else:
             frames = [in_struct(at, self.frame(name, given[name])) for at, name in enumerate(waits)]
+            if sum(map(len, here.values())) > TRAVELS:
+                sent = pa.table({"input": [*here], "blob": pa.array(here.values(), pa.binary())})
+                frames.append(self.session.createDataFrame(sent))
+                task = replace(task, here=())
+        if frames:
             rows = reduce(side_by_side, frames).coalesce(1)
-        elif sum(map(len, here.values())) > TRAVELS:
-            sent = pa.table({"input": [*here], "blob": pa.array(here.values(), pa.binary())})
-            rows, task = self.session.createDataFrame(sent).coalesce(1), replace(task, here=())
         else:
             rows = self.session.range(0, 1, 1, 1)
         return self._done(SINGLE_TASK, job, rows.mapInArrow(task, SCHEMA))

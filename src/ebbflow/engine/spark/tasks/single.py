@@ -41,9 +41,9 @@ longer than going through rows."""
 @dataclass(frozen=True)
 class SingleTask:
     """A whole epoch in one task, unless there are more than `most` rows. `requests` say what is
-    done to which input. What the driver has is `here`, as blobs, or comes in a frame of blobs with
-    the names of their inputs; for what is in frames it `waits`: tables with a column for each
-    input, in which the rows of that input are structs."""
+    done to which input. What the driver has is `here`, as blobs, or comes as rows with a blob and
+    the name of its input; for what is in frames it `waits`: tables with a column for each input, in
+    which the rows of that input are structs."""
 
     job: EpochJob
     requests: Requests
@@ -56,11 +56,10 @@ class SingleTask:
         replica = replica_of(self.job.program)
         arrived, count, blobs = [], 0, dict(self.here)
         for batch in given:  # all of it: a worker that leaves something unread is not used again
-            if not self.waits:
-                blobs |= _blobs(batch)
-                continue
-            count += batch.num_rows
-            if count <= self.most:
+            sent = _blobs(batch)
+            blobs |= sent
+            count += batch.num_rows - len(sent) if self.waits else 0
+            if self.waits and count <= self.most:
                 arrived.append(batch)
         if count > self.most:
             yield from batches([TaskReport(too_many=True).line()])
@@ -132,7 +131,8 @@ def _blobs(batch: Any) -> dict[str, bytes]:
     """The blobs of a batch by their inputs; none where it is only there to have a task begin."""
     if "blob" not in batch.schema.names:
         return {}
-    return dict(zip(batch["input"].to_pylist(), batch["blob"].to_pylist(), strict=True))
+    sent = batch.filter(batch["blob"].is_valid())
+    return dict(zip(sent["input"].to_pylist(), sent["blob"].to_pylist(), strict=True))
 
 
 def struct_of(number: int) -> str:
