@@ -69,7 +69,9 @@ def group_rows(stage: Stage, lines: KeyColumns, row_type: Any) -> DataFrame | No
     node: Any = stage.node
     key = native_value(node.key, row_type)
     parts = [key] if isinstance(lines.shape, str) else key.parts
-    values = [Value(part.column, f.col(name)) for part, name in zip(parts, lines.names, strict=True)]
+    values = [
+        Value(part.column, f.col(name)) for part, name in zip(parts, lines.names, strict=True)
+    ]
     at = 0
     for inline in stage.operator.inlines:
         slots = [f.col(f"{_SLOT}{at + i}") for i in range(len(inline.slots))]

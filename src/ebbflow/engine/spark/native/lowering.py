@@ -156,7 +156,7 @@ class Lowering:
         return found.rows is not None and found.how == NATIVE and self._all(self.native, slot)
 
     def sure(self, slot: int) -> bool:
-        """Whether a query cannot fail, whatever the rows: nothing in it may overflow, as sums do."""
+        """Whether a query cannot fail, whatever the rows: nothing in it may overflow; sums do."""
         stage = self.stages.get(slot)
         if stage is not None and stage.query == "group":
             return False
