@@ -32,7 +32,8 @@ from ebbflow.typevars import V
 AnyReducer = Reducer[Any, Any, Any]
 Repeat = Callable[[Any, Any, int], Any]
 
-_TOTAL = "({1} if type({1}) is int and {0} else {shown}({packed}({0}, {1})))"
+TOTAL = "({1} if type({1}) is int and {0} else {shown}({packed}({0}, {1})))"
+"""The result of a sum, of the count and the total that its slots are."""
 NUMBERS = (0, 1, -1, 2, 7, 0.1, 0.2, -0.5, 1e16, 1e-300, 1e308, math.inf, -math.inf, None)
 SMALL = (0, 1, 2, 3, 5, None)
 
@@ -159,7 +160,7 @@ def sum(of: Key[V] | None = None) -> Reducer[V]:
     return ready(
         (sum, arguments(of)), exact.NOTHING, exact.plus, of, exact.value,
         merge=exact.merged, aggregate="distributive", elements=NUMBERS,
-        inline=_adding(of, _TOTAL, exact.value),
+        inline=_adding(of, TOTAL, exact.value),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ queries give.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 from uuid import uuid4
@@ -103,7 +103,7 @@ class ChangeLowering(Lowering):
     def _group(self, stage: Any) -> Lowered:
         if stage.partial is None:
             raise NotNative(LOOKED_UP)
-        return super()._group(stage)
+        return replace(super()._group(stage), rows=None)
 
 
 # ---- groups ----

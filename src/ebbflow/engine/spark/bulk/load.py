@@ -180,15 +180,19 @@ def _lines(
                   summed=frozenset(groups if change is not None else ()))  # fmt: skip
     writers = [(part, *found) for part in replica.parts if part.name in new
                and (found := _written(lowering, part, there)) is not None]  # fmt: skip
-    cells = {id(stage.containers[0]) for stage in counted}
-    written = [part.name for part in replica.parts if id(part.owner) in cells]
+    owners = {id(stage.containers[0]) for stage in counted}
+    written = [part.name for part in replica.parts if id(part.owner) in owners]
     known = {part.name for part in replica.parts} - new
     job = replace(job, done=frozenset([*known, *written, *(part.name for part, *_ in writers)]))
     entered = [slot for slot in job.waves(replica).entered if slot in there]
     read = [lowering.raw(slot) for each in queries | groups for slot in lowering.stages[each].reads]
+    grouped = {stage.slot for stage in counted if stage.query == "group"}
     uses = Counter([*(slot for _, slot, _ in writers), *entered, *read])
     for slot, count in uses.items():
-        if count > 1 and slot in queries and not lowering.cheap(slot):
+        cells = lowered[slot].cells if slot in grouped else None
+        if cells is not None:
+            kept.append(cells.persist(StorageLevel.MEMORY_AND_DISK))
+        elif count > 1 and slot in queries and not lowering.cheap(slot):
             kept.append(lowering.rows(slot).persist(StorageLevel.MEMORY_AND_DISK))
     writes = WriteRows if change is None else ChangeRows
     lines = [_store(writes, job, replica.parts.index(each[0]), *each) for each in writers]
@@ -230,9 +234,9 @@ def _cells(job: EpochJob, lowering: Lowering, stage: Stage) -> DataFrame:
     """Write the cells of a stage; those of a reduce give rows for later waves too."""
     found = lowering.of(stage.slot)
     assert found.cells is not None
-    if found.rows is None:
+    if stage.query == "group":
         number = lowering.replica.machine.stages.index(stage)
-        task = WriteGroups(job, number, isinstance(found.shape, str))
+        task = WriteGroups(job, number, isinstance(found.shape, str), found.rows is not None)
         return found.cells.mapInArrow(task, SCHEMA)
     how = "tuple" if isinstance(found.shape, tuple) else "one"
     if found.shape is None and fields_of(lowering.row_type(stage.reads[0])) is not None:

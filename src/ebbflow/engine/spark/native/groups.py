@@ -2,9 +2,12 @@
 
 In a bulk load, a reduce whose reducers are all of this kind is a native aggregation: Spark groups
 and adds up, and one line for each group comes to Python, where it becomes the cell that the
-operator would have made of the rows, and the row that it would have given. From then on the
-operator goes on with these cells, change by change. A sum of more than 64 bits fails the job, as
-`native.functions` says, and Python adds up instead.
+operator would have made of the rows. From then on the operator goes on with these cells, change by
+change. A sum of more than 64 bits fails the job, as `native.functions` says, and Python adds up
+instead.
+
+The rows of counts and sums are a query too, so what reads them may be one. A mean is rounded in
+another way by Spark: there Python makes the rows, one by one.
 """
 
 from __future__ import annotations
@@ -24,12 +27,14 @@ from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.spark.native.functions import KeyColumns, native_key, native_value
-from ebbflow.engine.spark.native.values import NotNative, shown
+from ebbflow.engine.spark.native.values import NotNative, Value, fitted, named, shown
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport
 from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
+from ebbflow.record import fields_of
+from ebbflow.reducer.library import TOTAL
 from ebbflow.reducer.strategy import part_of_row, refuse_negative_size
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
@@ -56,6 +61,41 @@ def group_query(stage: Stage, frame: DataFrame, row_type: Any) -> KeyColumns:
     size = f.sum(WEIGHT).alias(_SIZE)
     named = [each.alias(f"{_SLOT}{i}") for i, each in enumerate(slots)]
     return found._replace(frame=found.frame.groupBy(*found.names).agg(size, *named))
+
+
+def group_rows(stage: Stage, lines: KeyColumns, row_type: Any) -> DataFrame | None:
+    """The rows that a reduce gives, from the lines of `group_query`; None where Spark would give
+    others."""
+    node: Any = stage.node
+    key = native_value(node.key, row_type)
+    parts = [key] if isinstance(lines.shape, str) else key.parts
+    values = [
+        Value(part.column, f.col(name)) for part, name in zip(parts, lines.names, strict=True)
+    ]
+    at = 0
+    for inline in stage.operator.inlines:
+        slots = [f.col(f"{_SLOT}{at + i}") for i in range(len(inline.slots))]
+        at += len(slots)
+        if inline.result == "{size}":
+            values.append(Value(Column("int"), f.col(_SIZE)))
+        elif inline.result == "{0}":
+            values.append(Value(Column("int"), slots[0]))
+        elif inline.result == TOTAL:
+            some = native_value(part_of_row(inline.of, row_type), row_type).optional
+            total = f.when(slots[0] != 0, slots[1]) if some else slots[1]
+            values.append(Value(Column("int", optional=some), total))
+        else:
+            return None
+    wanted = columns_of(stage.type)
+    if fields_of(stage.type) is None or len(wanted) != len(values):
+        return None
+    try:
+        made = [named(fitted(value, column), name)
+                for value, (name, column) in zip(values, wanted, strict=True)]  # fmt: skip
+    except NotNative:
+        return None
+    there = lines.frame.filter(f.col(_SIZE) > 0)
+    return there.select(*made, f.lit(1).cast("long").alias(WEIGHT))
 
 
 def _require_exact(column: Column) -> None:
@@ -104,6 +144,12 @@ def group_cells(lines: Any, plain: bool) -> Iterator[tuple[Any, tuple[int, ...]]
     yield from zip(keys, zip(columns[_SIZE], *slots, strict=True), strict=True)
 
 
+def _refuse_negative(lines: Any, plain: bool) -> None:
+    """An error where a group would have fewer rows than none."""
+    for key, cell in group_cells(lines.filter(pc.field(_SIZE) < 0), plain):
+        refuse_negative_size(key, cell[0])
+
+
 @dataclass(frozen=True)
 class WriteGroups:
     """Cells made of lines of `group_query`, for the stage of this number."""
@@ -112,6 +158,8 @@ class WriteGroups:
     stage: int
     plain: bool
     """Whether keys are single values, and not tuples."""
+    alone: bool
+    """Whether nobody asks for the rows, as they are a query."""
 
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
@@ -129,14 +177,16 @@ class WriteGroups:
         spine = Spine(part.layout, part.keys, part.rows)
         rows: dict[Any, int] = {}
         some = [batch for batch in given if batch.num_rows]
+        count = 0
         if some:
             lines = pa.Table.from_batches(some).filter(pc.field(_SIZE) != 0)
-            cells = [*group_cells(lines, self.plain)]
-            for key, cell in cells:
-                if cell[0] < 0:
-                    refuse_negative_size(key, cell[0])
-                rows[operator.row(key, operator.accs(cell))] = 1
+            count = len(lines)
+            _refuse_negative(lines, self.plain)
+            if not self.alone:
+                for key, cell in group_cells(lines, self.plain):
+                    rows[operator.row(key, operator.accs(cell))] = 1
             if operator.loop is None or not self._as_columns(spine, lines):
+                cells = group_cells(lines, self.plain)
                 spine.append({key: operator.dump(key, cell) for key, cell in cells})
         token = uuid4().hex
         piece = Piece(self.job.files, self.job.epoch, token)
@@ -148,7 +198,7 @@ class WriteGroups:
         )
         waves = self.job.waves(replica)
         yield from routes(replica, replica.enter(waves, stage.slot, rows), waves, self.job.tasks)
-        stats = [(self.stage, 0, len(rows), 0.0)]
+        stats = [(self.stage, 0, count, 0.0)]
         yield TaskReport(1, segments=piece.finish(), changes=changes, stats=stats).line()
 
     def _as_columns(self, spine: Spine, lines: Any) -> bool:

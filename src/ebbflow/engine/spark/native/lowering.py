@@ -32,7 +32,7 @@ from ebbflow.engine.spark.native.functions import (
     native_map,
     native_merge,
 )
-from ebbflow.engine.spark.native.groups import group_query
+from ebbflow.engine.spark.native.groups import group_query, group_rows
 from ebbflow.engine.spark.native.values import NotNative, shown
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -156,8 +156,10 @@ class Lowering:
         return found.rows is not None and found.how == NATIVE and self._all(self.native, slot)
 
     def sure(self, slot: int) -> bool:
-        """Whether a query cannot fail, whatever the rows: nothing in it may overflow."""
+        """Whether a query cannot fail, whatever the rows: nothing in it may overflow; sums do."""
         stage = self.stages.get(slot)
+        if stage is not None and stage.query == "group":
+            return False
         traced = [] if stage is None else [fn.expression for fn in stage.functions]
         simple = all(each is not None and _simple(each) for each in traced)
         return simple and self._all(self.sure, slot)
@@ -282,7 +284,8 @@ class Lowering:
         if self.raw(slot) != slot:
             raise NotNative("rows before it may have negative weights")
         found = group_query(stage, self.rows(slot), self.row_type(slot))
-        return Lowered(NATIVE, cells=found.frame, shape=found.shape)
+        rows = group_rows(stage, found, self.row_type(slot))
+        return Lowered(NATIVE, rows=rows, cells=found.frame, shape=found.shape)
 
 
 @contextmanager
