@@ -70,9 +70,9 @@ class At(NamedTuple):
 
 def test_one_row_in_a_program_is_one_edit_of_one_tree(monkeypatch: pytest.MonkeyPatch) -> None:
     edits = []
-    edited = Tree.update
+    edited = Tree.edited
     monkeypatch.setattr(
-        Tree, "update", lambda tree, pairs: edits.append(tree.size) or edited(tree, pairs)
+        Tree, "edited", lambda tree, pairs: edits.append(tree.size) or edited(tree, pairs)
     )
     left, right = ef.Input("left", At), ef.Input("right", At)
     select = lambda one, other: (one.at, other and other.at)

@@ -14,6 +14,7 @@ from typing import Any
 from ebbflow.operator.joins import OnKeys
 from ebbflow.operator.ordered import place_of
 from ebbflow.operator.relation import Bag, sides
+from ebbflow.state.node import Way
 from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, trusted, without_zeros
@@ -22,17 +23,22 @@ Pairs = Sequence[tuple[Any, int]]
 Changes = dict[Any, Any]
 """Lists of such pairs by key."""
 NONE: Changes = {}
+UNKNOWN: tuple[Tree[Any] | None, Way] = None, ()
 FEW = 32
 """So many changed rows are looked up one by one, however few rows there are."""
 
 
 class Side:
-    """The rows of a key on one side: as they are `now`, and the `change` that made them so."""
+    """The rows of a key on one side: as they are `now`, and the `change` that made them so. `way`
+    is that of `Tree.edited`."""
 
-    __slots__ = ("_old", "change", "now")
+    __slots__ = ("_old", "change", "now", "way")
 
-    def __init__(self, now: Tree[Any], change: Pairs, old: Tree[Any] | None = None) -> None:
-        self.now, self.change, self._old = now, change, old
+    def __init__(
+        self, now: Tree[Any], change: Pairs, before: tuple[Tree[Any] | None, Way] = UNKNOWN
+    ) -> None:
+        self.now, self.change = now, change
+        self._old, self.way = before
 
     @property
     def old(self) -> Tree[Any]:
@@ -99,10 +105,14 @@ class AlignedRows(OnKeys):
         the output. The rows before them are used where they are given."""
         out: dict[Any, int] = {}
         for key in {**from_left, **from_right}:
-            left = Side(lefts.get(key, self.left_empty), from_left.get(key, ()), old_lefts.get(key))
+            left = Side(
+                lefts.get(key, self.left_empty), from_left.get(key, ()),
+                old_lefts.get(key, UNKNOWN),
+            )  # fmt: skip
             right = Side(
-                rights.get(key, self.right_empty), from_right.get(key, ()), old_rights.get(key)
-            )
+                rights.get(key, self.right_empty), from_right.get(key, ()),
+                old_rights.get(key, UNKNOWN),
+            )  # fmt: skip
             self.changed(left, right, out)
         return without_zeros(out)
 
@@ -120,7 +130,7 @@ class AlignedRows(OnKeys):
         """What comes of the rows of one key."""
         out: dict[Any, int] = {}
         trees = self.left_empty.update(left.items()), self.right_empty.update(right.items())
-        first = Side(trees[0], list(left.items()), self.left_empty)
+        first = Side(trees[0], list(left.items()), (self.left_empty, ()))
         self.changed(first, Side(trees[1], ()), out)
         return without_zeros(out)
 

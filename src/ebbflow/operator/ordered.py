@@ -13,6 +13,7 @@ from ebbflow.fn import Fn
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
+from ebbflow.state.node import Way
 from ebbflow.state.ordered import OrderedIndex
 from ebbflow.state.tree import Tree, in_order
 from ebbflow.zset import without_zeros
@@ -65,16 +66,15 @@ class OrderedRows(ByKey):
         groups, empty = state.groups, self.empty
         found = state.grouped(change)
         state.put(found)
-        old = state.trees_before(found)
         out: dict[Any, int] = {}
-        for key, pairs in found.items():
-            self.changed(key, old[key], groups.get(key, empty), pairs, out)
+        for key, (old, way) in state.replaced[1].items():
+            self.changed(key, old, groups.get(key, empty), found[key], way, out)
         return without_zeros(out)
 
     def changed(
-        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
+        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, way: Way, out: dict[Any, int]
     ) -> None:
-        """Add to `out` what changes when the rows of a key do."""
+        """Add to `out` what changes when the rows of a key do; `way` is that of `Tree.edited`."""
         raise NotImplementedError
 
     def accepts(self, state: Any, change: Bag) -> bool:

@@ -24,6 +24,7 @@ from ebbflow.operator.relation import Bag
 from ebbflow.operator.replay import LEAF, StatesOnly, last_state, replay, state_before
 from ebbflow.operator.scan import ScanRows
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
+from ebbflow.state.node import Way
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition, same_state
 from ebbflow.zset import ZSet
@@ -52,9 +53,9 @@ class OverRows(OrderedRows):
         return ZSet.of(out)
 
     def changed(
-        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
+        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, way: Way, out: dict[Any, int]
     ) -> None:
-        for first, last in self.stretches(old, new, pairs):
+        for first, last in self.stretches(old, new, pairs, way):
             for tree, sign in ((old, -1), (new, 1)):
                 start, stop = tree.rank(first), tree.rank(last) + tree.count(last)
                 for row in self.rows(tree, start, stop):
@@ -62,13 +63,15 @@ class OverRows(OrderedRows):
 
     # ---- what has to be looked at ----
 
-    def stretches(self, old: Tree[Any], new: Tree[Any], pairs: Any) -> list[tuple[Any, Any]]:
+    def stretches(
+        self, old: Tree[Any], new: Tree[Any], pairs: Any, way: Way
+    ) -> list[tuple[Any, Any]]:
         """The first and the last row of each part of the rows that may differ, in order."""
         wider = new if old.native else old
         found, both = [], old.distinct and new.distinct
         if both and self.transition.functions:
             stretches = Stretches(self.transition)
-            replay(stretches, old, new, pairs, {})
+            replay(stretches, old, new, pairs, way, {})
             found += stretches.found
         if not both or self._sees_another_end(old, new):
             trees = [tree for tree in (old, new) if tree.distinct]

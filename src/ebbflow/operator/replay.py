@@ -18,6 +18,7 @@ from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any
 
+from ebbflow.state.node import Way
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition, same_state
 
@@ -105,44 +106,34 @@ def alike(node: Any, was: Any, i: int) -> Any:
 
 
 def replay(
-    transition: Any, old: Tree[Any], new: Tree[Any], pairs: Sequence[tuple[Any, int]],
+    transition: Any, old: Tree[Any], new: Tree[Any], pairs: Sequence[tuple[Any, int]], way: Way,
     out: dict[Any, int],
 ) -> None:  # fmt: skip
     """Go through all rows of a key that are reached in another state than before, after the rows of
-    `pairs` came and went. What is said otherwise than before is added to `out`."""
-    if len(pairs) != 1 or not in_leaf(transition, old, new, *pairs[0], out):
+    `pairs` came and went, by this way where they are one (see `Tree.edited`). What is said
+    otherwise than before is added to `out`."""
+    if not way or not in_leaf(transition, new.root[0], way, *pairs[0], out):
         Replay(transition, old, new, pairs, out).run()
 
 
 def in_leaf(
-    transition: Any, old: Tree[Any], new: Tree[Any], row: Any, weight: int, out: dict[Any, int]
+    transition: Any, node: Any, way: Way, row: Any, weight: int, out: dict[Any, int]
 ) -> bool:
-    """Go to the one row that changed, and on to the end of its leaf, or of the next one. That is
-    nearly always all there is to do; where it is not, nothing was done, and the answer is no."""
-    (node, height), (was, levels) = new.root, old.root
-    if height != levels or not node[1]:
-        return False
-    token, state = new.token(row), transition.start
-    way: list[tuple[list[States], States]] = []
-    over, place = None, 0
-    while height:
-        children, before = node[1], was[1]
-        if len(children) != len(before):
-            return False
-        place = bisect_right(node[0], token, 1) - 1
+    """From the new root go to the one row that changed, and on to the end of its leaf, or of the
+    next one. That is nearly always all there is to do; where it is not, nothing was done, and the
+    answer is no."""
+    state, over, last = transition.start, None, 0
+    above: list[tuple[list[States], States]] = []
+    for was, i in way:
         known = was[5][0]
-        if place >= len(known) or (known[0] is not state and not same_state(known[0], state)):
-            known = states_to(transition, was, height, place, state)
-        way.append((node[5], known))
-        state, over = known[place], node
-        if height == 1 and counterpart(node, was, place) is None:
-            return False
-        node, was, height = children[place], before[place], height - 1
-    tokens, entered = node[0], state
-    i = j = bisect_left(tokens, token)
-    now = 0
-    if i < len(tokens) and tokens[i] == token:
-        now, j = node[2][i], i + 1
+        if was is way[-1][0]:
+            break
+        if i >= len(known) or (known[0] is not state and not same_state(known[0], state)):
+            known = states_to(transition, was, len(way) - 1 - len(above), i, state)
+        above.append((node[5], known))
+        state, over, last, node = known[i], node, i, node[1][i]
+    rows, entered = node[1], state
+    now = node[2][i] if len(rows) >= len(was[1]) else 0
     if i:
         state = transition.through(rows_of(node, 0, i), state)
     said = {} if out else out
@@ -151,19 +142,20 @@ def in_leaf(
         then = say(repeat(row, now - weight), state, said, -1)
     if now:
         state = say(repeat(row, now), state, said, 1)
-    then, state = both_through(transition, node, j, then, state, said)
-    memo, known = node[5], was[5][0]
+        i += 1
+    then, state = both_through(transition, node, i, then, state, said)
+    memo = node[5]
     if then is state:
         if known and (known[0] is entered or same_state(known[0], entered)):
             memo[0] = known
     elif over is None:
         memo[0] = entered, state
     else:
-        place += 1
-        if place == len(over[1]):
+        last += 1
+        if last == len(over[1]):
             said.clear()
             return False
-        node, between = over[1][place], (then, state)
+        node, between = over[1][last], (then, state)
         then, state = both_through(transition, node, 0, then, state, said)
         if then is not state:
             said.clear()
@@ -172,9 +164,9 @@ def in_leaf(
         memo, known = node[5], node[5][0]
         if known and same_state(known[0], between[0]):
             memo[0] = between[1], known[1]
-        memo, known = way.pop()
-        memo[0] = (*known[:place], between[1], *known[place + 1 :])
-    for memo, known in way:
+        memo, known = above.pop()
+        memo[0] = (*known[:last], between[1], *known[last + 1 :])
+    for memo, known in above:
         memo[0] = known
     if said is not out:
         for each, count in said.items():
@@ -186,7 +178,7 @@ def both_through(
     transition: Any, leaf: Any, start: int, old: Any, new: Any, out: dict[Any, int]
 ) -> tuple[Any, Any]:
     """Two states after the rows of a leaf from one on; one object, where they are the same."""
-    if old is new or same_state(old, new):
+    if old is new or (old == new and same_state(old, new)):
         return new, new
     found: tuple[Any, Any] = transition.apart(rows_of(leaf, start, len(leaf[1])), old, new, out)
     return found

@@ -19,6 +19,7 @@ from ebbflow.nan import one_nan
 from ebbflow.operator.ordered import OrderedRows
 from ebbflow.operator.relation import Bag
 from ebbflow.operator.replay import LEAF, Replay, StatesOnly, last_state, replay
+from ebbflow.state.node import Way
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition
 from ebbflow.zset import ZSet
@@ -50,14 +51,15 @@ class ScanRows(OrderedRows):
         return out
 
     def changed(
-        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
+        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, way: Way, out: dict[Any, int]
     ) -> None:
         transition = self.transition
-        first = bool(new.distinct) - bool(old.distinct)
-        for each in transition.first if first else ():
-            out[each] = out.get(each, 0) + first
+        if transition.first:
+            first = bool(new.distinct) - bool(old.distinct)
+            for each in transition.first if first else ():
+                out[each] = out.get(each, 0) + first
         if old.distinct:
-            replay(transition, old, new, pairs, out)
+            replay(transition, old, new, pairs, way, out)
         else:
             Replay(transition, old, new, (), out).first(*new.root, transition.start)
         if transition.last is not None:
@@ -90,10 +92,10 @@ class FoldRows(OrderedRows):
         return ZSet.of(out)
 
     def changed(
-        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, out: dict[Any, int]
+        self, key: Any, old: Tree[Any], new: Tree[Any], pairs: Any, way: Way, out: dict[Any, int]
     ) -> None:
         if self.transition.merge is None and old.distinct and new.distinct:
-            replay(StatesOnly(self.transition), old, new, pairs, {})
+            replay(StatesOnly(self.transition), old, new, pairs, way, {})
         for tree, sign in ((old, -1), (new, 1)):
             if tree.distinct:
                 row = self.merge(key, one_nan(self.last_state(tree)))

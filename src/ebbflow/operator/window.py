@@ -12,6 +12,7 @@ rows *near* a row, so many before and behind it, or within a distance: `Lead` an
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from ebbflow.algebra.value import function_name
@@ -174,18 +175,18 @@ class Lag(Along):
     k: int = 1
     default: Any = None
 
-    def start(self) -> Any:
+    def starts(self) -> tuple[Any, ...]:
         return (one_nan(self.default),) * (self.k + 1)
 
     def part_source(self, loop: GeneratedLoop, row_type: Any) -> str:
         return _source(self.of, loop)
 
     def write_next(self, loop: GeneratedLoop, state: list[str], part: str, row_type: Any) -> None:
-        before = f"{state[0]}[1]" if self.k == 1 else f"*{state[0]}[1:]"
-        loop.write(f"{state[0]} = ({before}, {part})")
+        for one, behind in pairwise([*state, part]):
+            loop.write(f"{one} = {behind}")
 
     def show_source(self, loop: GeneratedLoop, state: list[str], last: list[str]) -> str:
-        return f"{state[0]}[0]"
+        return state[0]
 
 
 @dataclass(frozen=True, repr=False)

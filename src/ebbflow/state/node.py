@@ -13,6 +13,8 @@ from ebbflow.errors import AbsentRow, AlgebraError, value_text
 from ebbflow.ordering import total_order_key
 
 Node = tuple[Any, ...]
+Way = Sequence[tuple[Node, int]]
+"""The nodes from the root to a leaf, each with the place of the item that is next."""
 Columns = tuple[Sequence[Any], Sequence[Any], Sequence[int]]
 
 EMPTY: Node = ((), (), (), (), 0, None)
@@ -103,57 +105,62 @@ class TreeForm:
 
     def edited(
         self, node: Node, height: int, token: Any, x: Any, count: int
-    ) -> tuple[Node, int] | None:
-        """A node after one edit, and how many elements are new in it; None where it takes more than
-        new items on the way down: where a leaf is too full then, or not full enough."""
-        path = []
+    ) -> tuple[Node, int, Way] | None:
+        """A node after one edit, how many elements are new in it, and the way to it; None where it
+        takes more than new items on this way: where a leaf is too full then, or not full enough."""
+        way: list[tuple[Node, int]] = []
         for _ in range(height):
             i = bisect_right(node[0], token, 1) - 1
-            path.append((node, i))
+            way.append((node, i))
             node = node[1][i]
-        tokens, items, counts, values, size, _ = node
+        tokens, items, counts, values, size, total = node
         shared = tokens is items and token is x
-        i = j = bisect_left(tokens, token)
-        there, more = 0, 1
+        i = bisect_left(tokens, token)
+        there = 0
         if i < len(tokens) and tokens[i] == token:
             if not shared and items[i] is not x and items[i] != x:
                 raise alike(items[i], x)
-            x, token, there, more, j = items[i], tokens[i], counts[i], 0, i + 1
-        left, single = there + count, size == len(items)
+            x, token, there = items[i], tokens[i], counts[i]
+        left, single, more = there + count, size == len(items), 0
         if left < 0:
             raise absent(x, -count, there)
-        if left:
-            if more and len(items) == self.widths[0]:
-                return None
-            put = inserted if more else replaced
-            if more:
-                items = inserted(items, i, x)
-                tokens = items if shared else inserted(tokens, i, token)
-            counts = (*counts, 1) if more and left == 1 and single else put(counts, i, left)
-            if self.merge is not None:
-                values = put(values, i, self.power(x, left))
-        else:
-            if len(items) <= (self.least[0] if path else 1):
+        if not left:
+            if len(items) <= (self.least[0] if way else 1):
                 return None
             more = -1
-            items = items[:i] + items[j:]
-            tokens = items if shared else tokens[:i] + tokens[j:]
-            counts = counts[1:] if single else counts[:i] + counts[j:]
-            values = values[:i] + values[j:]
-        total = reduce(self.merge, values) if values else [()] if self.memos else None
-        node = (tokens, items, counts, values, size + count, total)
-        for (lows, children, counts, values, size, total), i in reversed(path):
-            if lows[i] is not node[0][0]:
-                lows = replaced(lows, i, node[0][0])
+            items = without(items, i)
+            tokens = items if shared else without(tokens, i)
+            counts = counts[1:] if single else without(counts, i)
+            values = values and without(values, i)
+        elif there:
+            counts = replaced(counts, i, left)
+            values = values and replaced(values, i, self.power(x, left))
+        else:
+            if len(items) == self.widths[0]:
+                return None
+            more = 1
+            items = inserted(items, i, x)
+            tokens = items if shared else inserted(tokens, i, token)
+            counts = (*counts, 1) if single and left == 1 else inserted(counts, i, left)
+            if self.merge is not None:
+                values = inserted(values, i, self.power(x, left))
+        memos = self.memos
+        total = reduce(self.merge, values) if values else [()] if memos else None
+        new = (tokens, items, counts, values, size + count, total)
+        for (lows, items, counts, values, size, total), at in reversed(way):
+            low = new[0][0]
+            if lows[at] is not low:
+                lows = replaced(lows, at, low)
             if values:
-                values = replaced(values, i, node[5])
+                values = replaced(values, at, new[5])
                 total = reduce(self.merge, values)
-            elif self.memos:
+            elif memos:
                 total = [()]
-            items, sizes = list(children), list(counts)
-            items[i], sizes[i] = node, node[4]
-            node = (lows, tuple(items), tuple(sizes), values, size + count, total)
-        return node, more
+            children, sizes = list(items), list(counts)
+            children[at], sizes[at] = new, new[4]
+            new = (lows, tuple(children), tuple(sizes), values, size + count, total)
+        way.append((node, i))
+        return new, more, way
 
     def over(self, nodes: Sequence[Node]) -> list[Node]:
         """The level above some nodes."""
@@ -334,6 +341,13 @@ def replaced(items: tuple[Any, ...], i: int, x: Any) -> tuple[Any, ...]:
     """A tuple with another item in the place of one."""
     new = list(items)
     new[i] = x
+    return tuple(new)
+
+
+def without(items: tuple[Any, ...], i: int) -> tuple[Any, ...]:
+    """A tuple with one item less."""
+    new = list(items)
+    del new[i]
     return tuple(new)
 
 

@@ -13,9 +13,13 @@ from typing import Any
 from ebbflow.errors import AbsentRow, cause_of
 from ebbflow.state.backing import ABSENT
 from ebbflow.state.index import Grouped, Index, not_there
+from ebbflow.state.node import Way
 from ebbflow.state.tree import Tree
 
-NOTHING: tuple[Any, dict[Any, Tree[Any]]] = (None, {})
+Replaced = dict[Any, tuple[Tree[Any], Way]]
+"""The trees before a change, by key, each with the way to its place where it is one row: see
+`Tree.edited`."""
+NOTHING: tuple[Any, Replaced] = (None, {})
 
 
 class OrderedIndex(Index[Any, Any]):
@@ -38,7 +42,7 @@ class OrderedIndex(Index[Any, Any]):
         self, empty: Tree[Any], key: Any = None, by_key: Callable[[Any], Grouped] | None = None
     ) -> None:
         self.empty = empty
-        self.replaced: tuple[Any, dict[Any, Tree[Any]]] = NOTHING
+        self.replaced = NOTHING
         """The last change, and the trees that it replaced, until its epoch ends."""
         super().__init__(key, None, by_key, bag=True)
 
@@ -49,14 +53,16 @@ class OrderedIndex(Index[Any, Any]):
 
     def put(self, found: Grouped) -> list[Any]:
         groups, empty = self.groups, self.empty
-        old, new = {}, {}
+        old: Replaced = {}
+        new: dict[Any, Tree[Any]] = {}
         for at, pairs in found.items():
-            old[at] = tree = groups.get(at, empty)
+            tree = groups.get(at, empty)
             try:
-                new[at] = tree.update(pairs)
+                new[at], way = tree.edited(pairs)
             except AbsentRow as error:
                 gone = [row for row, weight in pairs if tree.count(row) + weight < 0]
                 raise not_there(gone[0]) from cause_of(error)
+            old[at] = tree, way
         if self.journal is not None:
             self.journal.append(found)
         self.replaced = found, old
@@ -75,7 +81,7 @@ class OrderedIndex(Index[Any, Any]):
             raise
         return []
 
-    def trees_before(self, found: Any) -> dict[Any, Tree[Any]]:
+    def trees_before(self, found: Any) -> Replaced:
         """The trees that a change has replaced, if it is the last one and its epoch is open."""
         change, trees = self.replaced
         return trees if change is found else {}

@@ -37,7 +37,7 @@ from typing import Any, Generic, TypeVar
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 from ebbflow.ordering import all_comparable, comparable, total_order_key
-from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm
+from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm, Way
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class Tree(Generic[T]):
     a new node, put in whole, and no part of what the node means.
     """
 
-    __slots__ = ("_form", "_height", "_root", "distinct")
+    __slots__ = ("_form", "distinct", "root")
 
     def __init__(
         self,
@@ -84,7 +84,8 @@ class Tree(Generic[T]):
             raise AlgebraError("a node holds at least 4 items", width=width, remedy="width=16")
         above = width or (NARROW if merge else WIDE)
         self._form = TreeForm(key, value, merge, (leaf or above, above), ranking, memos=memos)
-        self._root, self._height = EMPTY, 0
+        self.root: tuple[Node, int] = EMPTY, 0
+        """The topmost node and how many levels are below it, for who walks through the tree."""
         self.distinct = 0
         """How many different elements there are."""
 
@@ -130,13 +131,45 @@ class Tree(Generic[T]):
         >>> Tree.of("aab").update([("a", -2), ("c", 1)])
         Tree.counted([('b', 1), ('c', 1)])
         """
+        return self.edited(changes)[0]
+
+    def edited(self, changes: Iterable[tuple[T, int]]) -> tuple[Tree[T], Way]:
+        """The same, and the way from the root of this tree to the place of the edit, where it is
+        one, and has made new nodes on this way and nowhere else."""
         pairs = changes if type(changes) is list else list(changes)
         if len(pairs) != 1 or not pairs[0][1]:
             pairs = [pair for pair in pairs if pair[1]]
-        if len(pairs) < 2:
-            found = self._edited_once(*pairs[0]) if pairs else self
+        if len(pairs) == 1:
+            found = self._edited_once(*pairs[0])
             if found is not None:
                 return found
+        return self._edited_often(pairs) if pairs else self, ()
+
+    def _edited_once(self, x: T, count: int) -> tuple[Tree[T], Way] | None:
+        """The tree after one edit; None where that takes more than new items on the way to it."""
+        form = self._form
+        token: Any = x
+        try:
+            if not form.native:
+                token = form.token(x)
+            elif not comparable(x):
+                return None
+            elif form.key is not None:
+                key = form.key(x)
+                if not comparable(key):
+                    return None
+                token = key, x
+            found = form.edited(*self.root, token, x, count)
+        except TypeError:  # from `<`, `merge` or `value`: it comes again, or the order is another
+            return None
+        if found is None:
+            return None
+        node, more, way = found
+        new: Tree[T] = Tree.__new__(Tree)
+        new._form, new.root, new.distinct = form, (node, self.root[1]), self.distinct + more
+        return new, way
+
+    def _edited_often(self, pairs: list[tuple[T, int]]) -> Tree[T]:
         form, rows = self._form, [pair[0] for pair in pairs]
         if not form.native:
             return self._edited(pairs, list(map(form.token, rows)))
@@ -150,37 +183,12 @@ class Tree(Generic[T]):
         tree = self._totally()
         return tree._edited(pairs, list(map(tree._form.token, rows)))
 
-    def _edited_once(self, x: T, count: int) -> Tree[T] | None:
-        """The tree after one edit; None where that takes more than new items on the way to it."""
-        form, height = self._form, self._height
-        token: Any = x
-        try:
-            if not form.native:
-                token = form.token(x)
-            elif not comparable(x):
-                return None
-            elif form.key is not None:
-                key = form.key(x)
-                if not comparable(key):
-                    return None
-                token = key, x
-            found = form.edited(self._root, height, token, x, count)
-        except TypeError:  # from `<`, `merge` or `value`: it comes again, or the order is another
-            return None
-        if found is None:
-            return None
-        new: Tree[T] = Tree.__new__(Tree)
-        new._form, new._height = form, height
-        new._root, more = found
-        new.distinct = self.distinct + more
-        return new
-
     def _edited(self, pairs: list[tuple[T, int]], tokens: list[Any]) -> Tree[T]:
         form = self._form
         new: Tree[T] = Tree.__new__(Tree)
         new._form = form
         edit = Edit(form, form.columns(pairs, tokens))
-        new._root, new._height = edit.run(self._root, self._height)
+        new.root = edit.run(*self.root)
         new.distinct = self.distinct + edit.more
         return new
 
@@ -202,11 +210,6 @@ class Tree(Generic[T]):
 
     # ---- reading ----
 
-    @property
-    def root(self) -> tuple[Node, int]:
-        """The topmost node and how many levels are below it, for who walks through the tree."""
-        return self._root, self._height
-
     def token(self, x: T) -> Any:
         """What `x` is ordered by in this tree."""
         return self._form.token(x)
@@ -225,7 +228,7 @@ class Tree(Generic[T]):
         >>> list(Tree.of([1, 2, 2, 2, 3]).between(2, 5))
         [(2, 2), (3, 1)]
         """
-        node, height = self._root, self._height
+        node, height = self.root
         start, stop = max(start, 0), min(stop, self.size)
         while height and start < stop:
             i, inside = _reach(node, start)
@@ -239,7 +242,7 @@ class Tree(Generic[T]):
     @property
     def size(self) -> int:
         """How many there are. `len` says the same, and refuses what is more than an index."""
-        size: int = self._root[4]
+        size: int = self.root[0][4]
         return size
 
     def __len__(self) -> int:
@@ -277,9 +280,9 @@ class Tree(Generic[T]):
         """The values of all elements merged in order, each as often as it is there."""
         if self._form.merge is None:
             raise AlgebraError("this tree has no total", remedy="Tree(merge=...)")
-        if not self._root[4]:
+        if not self.root[0][4]:
             raise AlgebraError("an empty tree has no total", remedy="ask len(tree) first")
-        return self._root[5]
+        return self.root[0][5]
 
     @property
     def first(self) -> T:
@@ -292,10 +295,10 @@ class Tree(Generic[T]):
         return self._end(-1)
 
     def _end(self, i: int) -> T:
-        node = self._root
+        node, height = self.root
         if not node[1]:
             return self.at(i)
-        for _ in range(self._height):
+        for _ in range(height):
             node = node[1][i]
         end: T = node[1][i]
         return end
@@ -314,15 +317,16 @@ class Tree(Generic[T]):
         >>> Tree.of([10, 20, 20, 30]).spot(2)
         (20, 1, 2)
         """
-        size = self._root[4]
+        node, height = self.root
+        size = node[4]
         place = i + size if i < 0 else i
         if not 0 <= place < size:
             raise AlgebraError(
                 f"there is no element at {i} in a tree of {size}",
                 remedy=f"a position from {-size} to {size - 1}" if size else "ask len(tree) first",
             )
-        node, at = self._root, place
-        for _ in range(self._height):
+        at = place
+        for _ in range(height):
             i, place = _reach(node, place)
             node = node[1][i]
         i, place = _reach(node, place)
@@ -345,10 +349,10 @@ class Tree(Generic[T]):
         return list(islice(_repeated(reversed(self), n), n))
 
     def __iter__(self) -> Iterator[tuple[T, int]]:
-        return _walk(self._root, self._height, iter)
+        return _walk(*self.root, iter)
 
     def __reversed__(self) -> Iterator[tuple[T, int]]:
-        return _walk(self._root, self._height, reversed)
+        return _walk(*self.root, reversed)
 
     def __contains__(self, x: T) -> bool:
         return self.count(x) > 0
@@ -378,7 +382,7 @@ class Tree(Generic[T]):
         return (
             self.distinct == len(elements)
             and all(a < b for a, b in pairwise(tokens))
-            and (not elements or form.is_right(self._root, self._height, top=True))
+            and (not elements or form.is_right(*self.root, top=True))
         )
 
     def __copy__(self) -> Tree[T]:
@@ -398,8 +402,8 @@ class Tree(Generic[T]):
 
     def search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
         """How many are before a token, and how often its element is there."""
-        node, before = self._root, 0
-        for _ in range(self._height):
+        (node, height), before = self.root, 0
+        for _ in range(height):
             i = right(node[0], token) - 1
             if i > 0:
                 before += sum(node[2][:i])

@@ -153,12 +153,12 @@ def test_trees_that_a_change_replaced_are_known_until_the_epoch_ends() -> None:
     index.apply({1: 1, 2: 1, 3: 1})
     index.begin()
     first = index.apply({5: 1})
-    assert {at: list(tree) for at, tree in index.trees_before(first).items()} == {
+    assert {at: list(tree) for at, (tree, _) in index.trees_before(first).items()} == {
         1: [(1, 1), (3, 1)]
     }
     second = index.apply({4: 1, 6: 1})
     assert index.trees_before(first) == {}  # not the last: who needs them undoes the change
-    assert {at: list(tree) for at, tree in index.trees_before(second).items()} == {0: [(2, 1)]}
+    assert {at: list(tree) for at, (tree, _) in index.trees_before(second).items()} == {0: [(2, 1)]}
     index.rollback()
     assert index.trees_before(second) == {}
     index.begin()
