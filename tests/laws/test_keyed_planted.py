@@ -46,9 +46,8 @@ class StaleSemi(Semi):
 
         def stale(from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
             there = dict(counts.values)
-            before: Any = Index(
-                self.left_key, ZSet([p for group in lefts.values() for p in added_up(group).items()])
-            )
+            rows = [pair for held in lefts.values() for pair in added_up(held).items()]
+            before: Any = Index(self.left_key, ZSet(rows))
             before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
             out = semi({}, from_right, before.groups, counts)
             for key, pairs in from_left.items():

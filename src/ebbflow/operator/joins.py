@@ -219,9 +219,7 @@ def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[...
     return loop.function()
 
 
-def rows_before(
-    held: Any, changed: Any
-) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
+def rows_before(held: Any, changed: Any) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
     """The rows of a key, given what is held of it, as they were before a change of them: those that
     it leaves alone, and those that it does not."""
     rows = {} if held is None else added_up(held)
