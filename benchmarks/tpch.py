@@ -40,15 +40,14 @@ from harness import Row, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import ebbflow as ef
+from ebbflow.zset import ZSet
 from examples.tpch import queries
 from examples.tpch.data import Business, Refresh, made, rows_of
 from examples.tpch.queries import QUERIES
 from examples.tpch.tables import ROWS
 from examples.tpch.witness import TpchWitness
 from examples.witness import Witness, differences
-
-import ebbflow as ef
-from ebbflow.zset import ZSet
 
 QUESTION = (__doc__ or "").splitlines()[0]
 Tables = dict[str, Any]
