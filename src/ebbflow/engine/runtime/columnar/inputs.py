@@ -17,7 +17,7 @@ import pyarrow as pa
 from ebbflow.chain import Chain
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
-from ebbflow.engine.runtime.columnar.few import FewRows, is_few
+from ebbflow.engine.runtime.columnar.few import FewRows, Part, is_few
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -205,7 +205,7 @@ class CheckedColumnInput(InputState):
         self.texts = texts
         forms = forms_of(source.type) or ()
         parts = [
-            (Fn.of(name, source.type), form)
+            Part(Fn.of(name, source.type), form)
             for name, form in zip(fields_of(source.type) or (), forms, strict=True)
         ]
         self.few = FewRows(source.type, Chain(), None, (), parts, texts)
