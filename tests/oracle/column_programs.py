@@ -117,7 +117,7 @@ def _group(collection: Any, random: Random, key: Any) -> Any:
     if "at" in there:
         kept += [ef.max("at"), ef.min("score"), ef.max("opened"), ef.count_distinct("owner")]
     some = random.choice([lambda r: r.price > 1, lambda r: r.city != "Oslo", lambda r: r.price])
-    with_price = lambda r: r.price is not None and r.price > 2  # noqa: E731
+    with_price = lambda r: r.price is not None and r.price > 2
     sums += [
         each.where(with_price).where(lambda r: r.city != "") for each in random.sample(sums, 2)
     ]

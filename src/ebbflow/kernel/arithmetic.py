@@ -193,7 +193,7 @@ def _either_form(one: WordForm, other: WordForm) -> WordForm:
         if not names <= set(_NUMBERS):
             raise NotInColumns("if, of two types")
         names = {"float" if "float" in names else "int"}
-    return WordForm(*names, one.optional or other.optional)
+    return WordForm(names.pop(), one.optional or other.optional)
 
 
 def _as_form(of: Computed, form: WordForm) -> Computed:

@@ -111,6 +111,6 @@ def _write(
     for at, form in enumerate(forms):
         part = "key" if len(forms) == 1 else f"key[{at}]"
         loop.write(f"keys[count, {at}] = {loop.bind(word_of(form, texts), 'word')}({part})")
-    for at, part in enumerate(values):
-        word = loop.bind(word_of(part.form, texts), "word")
-        loop.write(f"values[count, {at}] = {word}({part.source(loop.bind, row)})")
+    for at, value in enumerate(values):
+        word = loop.bind(word_of(value.form, texts), "word")
+        loop.write(f"values[count, {at}] = {word}({value.source(loop.bind, row)})")
