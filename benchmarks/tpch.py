@@ -14,10 +14,13 @@ The tables are made by `tpchgen-cli`, with all their columns, and money is exact
 Rows a second are of processor time. Inputs are trusted (`check_input=False`). After the load and
 after every refresh the result is compared with DuckDB's, outside the clock.
 
+With `--columns` the view runs in columns and is given Arrow tables, refreshes as well. Its inputs
+have no keys then: one with a key keeps its rows, and checks them, also where it is trusted.
+
 With `--engine spark` the view is on Spark, beside Spark SQL: `tpch_spark.py` says what it asks.
 
     python benchmarks/tpch.py [--scale 0.1] [--queries q1,q3] [--batches 1000,100000]
-                              [--refreshes 9] [--data FOLDER] [--quick] [--json]
+                              [--refreshes 9] [--data FOLDER] [--columns] [--quick] [--json]
                               [--engine spark] [--keep read,all]
 """
 
@@ -37,18 +40,34 @@ from harness import Row, publish
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import ebbflow as ef
+from ebbflow.zset import ZSet
+from examples.tpch import queries
 from examples.tpch.data import Business, Refresh, made, rows_of
 from examples.tpch.queries import QUERIES
+from examples.tpch.tables import ROWS
 from examples.tpch.witness import TpchWitness
 from examples.witness import Witness, differences
 
 QUESTION = (__doc__ or "").splitlines()[0]
-Tables = dict[str, list[Any]]
+Tables = dict[str, Any]
+"""What a view is given, by name: lists of rows, or Arrow tables."""
 MOST = 40_000
 """How many rows are streamed one by one."""
 
 
-def in_batches(tables: Tables, size: int) -> Iterator[dict[str, list[Any]]]:
+def without_keys() -> None:
+    """Have the queries read inputs that have no keys."""
+    for name, row in ROWS.items():
+        setattr(queries, name, ef.Input(name, row))
+
+
+def cut(rows: Any, first: int, end: int) -> Any:
+    """Some of the rows, from one on and before the end."""
+    return rows[first:end] if isinstance(rows, list) else rows.slice(first, end - first)
+
+
+def in_batches(tables: Tables, size: int) -> Iterator[Tables]:
     """All rows in batches of about this size, each with its share of every table."""
     total = sum(map(len, tables.values()))
     count = max(1, round(total / size))
@@ -56,7 +75,7 @@ def in_batches(tables: Tables, size: int) -> Iterator[dict[str, list[Any]]]:
         yield {
             name: part
             for name, rows in tables.items()
-            if (part := rows[len(rows) * k // count : len(rows) * (k + 1) // count])
+            if len(part := cut(rows, len(rows) * k // count, len(rows) * (k + 1) // count))
         }
 
 
@@ -66,9 +85,9 @@ def resident() -> float:
     return pages * 4096 / 1e6
 
 
-def streamed(query: str, tables: Tables, size: int) -> float:
+def streamed(query: str, tables: Tables, size: int, columns: bool) -> float:
     """Rows a second from nothing, in batches of this size."""
-    view = QUERIES[query]().run(check_input=False)
+    view = QUERIES[query]().run(check_input=False, columns=columns)
     batches = list(in_batches(tables, size))
     if size == 1:
         batches = batches[:MOST]
@@ -80,12 +99,17 @@ def streamed(query: str, tables: Tables, size: int) -> float:
     return rows / (process_time() - begin)
 
 
-def measured(query: str, tables: Tables, witness: Witness, asked: argparse.Namespace) -> Row:
-    """The figures of one query."""
+def measured(
+    query: str, rows: Tables, tables: Tables, witness: Witness, asked: argparse.Namespace
+) -> Row:
+    """The figures of one query, from tables of rows that are also Arrow tables."""
+    given = tables if asked.columns else rows
     program = QUERIES[query]()
-    view = program.run(check_input=False)
-    mine = {name: tables[name] for name in view.plan.sources}
+    view = program.run(check_input=False, columns=asked.columns)
+    mine = {name: given[name] for name in view.plan.sources}
     count = sum(map(len, mine.values()))
+    if asked.columns:  # loops are compiled once in a process
+        streamed(query, {name: cut(table, 0, 99) for name, table in mine.items()}, 500, True)
     gc.collect()
     before, begin = resident(), process_time()
     view.step(mine)
@@ -93,14 +117,18 @@ def measured(query: str, tables: Tables, witness: Witness, asked: argparse.Names
     row["load"] = count / (process_time() - begin)
     row["MB"] = resident() - before
     require(query, "the load", view, witness)
-    business = Business(tables["orders"], tables["lineitem"], seed=1)
+    business = Business(rows["orders"], rows["lineitem"], seed=1)
     times: dict[str, list[float]] = {}
     again: list[float] = []
     undo: list[Refresh] = []
     for number in range(asked.refreshes):
         kind = (business.insert, business.delete, business.correct)[number % 3]
-        refresh = kind(max(1, len(tables["orders"]) // 1000))
-        change = {name: each for name, each in refresh.changes.items() if name in mine and each}
+        refresh = kind(max(1, len(rows["orders"]) // 1000))
+        change: dict[str, Any] = {
+            name: ZSet(each).to_arrow(ROWS[name]) if asked.columns else each
+            for name, each in refresh.changes.items()
+            if name in mine and each
+        }
         begin = perf_counter()
         view.step(change)
         times.setdefault(refresh.kind, []).append(perf_counter() - begin)
@@ -119,7 +147,7 @@ def measured(query: str, tables: Tables, witness: Witness, asked: argparse.Names
         witness.apply(Refresh("undo", refresh.removed, refresh.added))
     del view
     for size in asked.batches:
-        row[f"by {size:,}"] = streamed(query, mine, size)
+        row[f"by {size:,}"] = streamed(query, mine, size, asked.columns)
     return row
 
 
@@ -135,6 +163,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, help="of TPC-H; 0.1 unless it is said")
     parser.add_argument("--queries", default=",".join(QUERIES), help="which, as q1,q3")
     parser.add_argument("--batches", default="1,1000,100000", help="sizes of streamed batches")
+    parser.add_argument("--columns", action="store_true", help="run in columns, given tables")
     parser.add_argument("--refreshes", type=int, default=9)
     parser.add_argument("--engine", choices=["memory", "spark"], default="memory")
     parser.add_argument("--data", type=Path, help="where the tables are, or are made")
@@ -145,8 +174,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print figures as JSON")
     asked = parser.parse_args()
     asked.batches = [int(each) for each in asked.batches.split(",") if each]
-    queries = asked.queries.lower().split(",")
-    if unknown := set(queries) - set(QUERIES):
+    chosen = asked.queries.lower().split(",")
+    if unknown := set(chosen) - set(QUERIES):
         parser.error(f"no such query: {', '.join(sorted(unknown))}")
     scale = asked.scale or (0.01 if asked.quick else 0.1)
     tables = made(asked.data or Path(gettempdir(), f"ebbflow-tpch-{scale}"), scale)
@@ -157,20 +186,26 @@ def main() -> None:
         with tpch_spark.spark_session() as spark:
             found = [
                 tpch_spark.measured(spark, each, keep, tables, witness, asked)
-                for each in queries for keep in asked.keep.split(",")
+                for each in chosen for keep in asked.keep.split(",")
             ]  # fmt: skip
         publish(asked, QUESTION, found, tpch_spark.judged(found, scale), {"scale": scale}, [])
         return
     rows = {name: rows_of(name, table) for name, table in tables.items()}
-    found = [measured(query, rows, witness, asked) for query in queries]
-    publish(asked, QUESTION, found, judged(found, asked.quick), {"scale": scale}, [])
+    if asked.columns:
+        without_keys()
+    found = [measured(query, rows, tables, witness, asked) for query in chosen]
+    wanted = COLUMNS if asked.columns else IN_ROWS
+    publish(asked, QUESTION, found, judged(found, wanted, asked.quick), {"scale": scale}, [])
 
 
-def judged(rows: list[Row], quick: bool) -> list[Row]:
+IN_ROWS = {"load": 400_000.0, "by 1,000": 500_000.0, "faster": 8.0}
+COLUMNS = {"load": 3_000_000.0, "by 1,000": 1_000_000.0, "faster": 20.0}
+
+
+def judged(rows: list[Row], asked: dict[str, float], quick: bool) -> list[Row]:
     """The targets, each with the query that is farthest from it."""
-    asked = [("load", 400_000.0), ("by 1,000", 500_000.0), ("faster", 8.0)]
     found = []
-    for name, wanted in asked:
+    for name, wanted in asked.items():
         least = min((row for row in rows if name in row), key=lambda row: row[name], default=None)
         if least is not None:
             met = "not asked" if quick else "yes" if least[name] >= wanted else "NO"

@@ -74,6 +74,9 @@ TESTS: list[Callable[[Any], Any]] = [
     lambda r: "o" in r.city,
     lambda r: len(r.city) == 4,
     lambda r: r.city[:2] == "Os",
+    lambda r: (r.tax if r.paid else 0) == 0,
+    lambda r: (0 if r.tax is None else r.tax) + r.price > 1,
+    lambda r: (r.rate if r.price else r.id) > 0.5,
 ]
 MADE: list[dict[str, Any]] = [
     {"city": "city", "price": lambda r: r.price + 1},
@@ -88,6 +91,11 @@ MADE: list[dict[str, Any]] = [
         "day": "day",
         "float": lambda r: r.id + 0.5,
     },
+    {"city": "city", "price": lambda r: 0 if r.tax is None else r.tax},
+    {"city": "city", "price": lambda r: r.tax if r.paid else r.price, "rate": "rate"},
+    {"city": "city", "price": "price", "rate": lambda r: r.rate if r.paid else None},
+    {"city": "city", "price": "price", "rate": lambda r: r.rate if r.paid else math.nan},
+    {"city": "city", "price": lambda r: None if r.id else r.paid},
 ]
 
 
@@ -108,6 +116,14 @@ def _group(collection: Any, random: Random, key: Any) -> Any:
         kept += [ef.min("day"), ef.max("day")]
     if "at" in there:
         kept += [ef.max("at"), ef.min("score"), ef.max("opened"), ef.count_distinct("owner")]
+    some = random.choice([lambda r: r.price > 1, lambda r: r.city != "Oslo", lambda r: r.price])
+    with_price = lambda r: r.price is not None and r.price > 2
+    sums += [
+        each.where(with_price).where(lambda r: r.city != "") for each in random.sample(sums, 2)
+    ]
+    sums += [each.where(some) for each in random.sample(sums, 3)]
+    sums += [ef.count().where(some), ef.count_distinct("city").where(with_price)]
+    sums += [ef.sum(lambda r: 6 // r.price).where(with_price), ef.max("price").where(some)]
     if random.random() < 0.4:
         sums = [*random.sample(sums, 2), *kept]
     chosen = random.sample(sums, random.randrange(1, 4))

@@ -70,8 +70,12 @@ class Computed(NamedTuple):
     def mask(self, sides: Sides, count: int) -> Any:
         """Where it is true."""
         with np.errstate(all="ignore"):
-            values = np.asarray(right(_truth(self).compute(sides)))
+            values = np.asarray(right(truth(self).compute(sides)))
         return np.full(count, values) if values.ndim == 0 else values
+
+
+NONE = Computed(WordForm("none", True), lambda sides: Vector(np.int64(NULL)))
+TRUE = Computed(WordForm("bool"), lambda sides: Vector(True))
 
 
 def right(vector: Vector) -> Any:
@@ -92,23 +96,23 @@ def _either(*masks: Any) -> Any:
     return found
 
 
-def _required(of: Computed) -> Computed:
+def required(of: Computed) -> Computed:
     """The same, wrong where it is None."""
     if not of.form.optional:
         return of
     compute, floats = of.compute, of.form.name == "float"
     bools = of.form.name == "bool"
 
-    def required(sides: Sides) -> Vector:
+    def present(sides: Sides) -> Vector:
         values, wrong = compute(sides)
         absent = _either(wrong, values == NULL)
         plain = values.view(np.float64) if floats else values != 0 if bools else values
         return Vector(plain, absent)
 
-    return Computed(WordForm(of.form.name), required)
+    return Computed(WordForm(of.form.name), present)
 
 
-def _truth(of: Computed) -> Computed:
+def truth(of: Computed) -> Computed:
     """Whether it is true, for numbers."""
     if of.form.name not in _NUMBERS or of.form.optional:
         raise NotInColumns(f"whether a {of.form.name} is true")
@@ -116,15 +120,15 @@ def _truth(of: Computed) -> Computed:
         return of
     compute = of.compute
 
-    def truth(sides: Sides) -> Vector:
+    def of_numbers(sides: Sides) -> Vector:
         values, wrong = compute(sides)
         return Vector(values != 0, wrong)
 
-    return Computed(WordForm("bool"), truth)
+    return Computed(WordForm("bool"), of_numbers)
 
 
 def negation(of: Computed) -> Computed:
-    compute = _truth(of).compute
+    compute = truth(of).compute
 
     def negated(sides: Sides) -> Vector:
         values, wrong = compute(sides)
@@ -164,9 +168,9 @@ def identity(op: str, one: Computed, other: Computed) -> Computed:
 
 
 def choice(test: Computed, then: Computed, other: Computed) -> Computed:
-    if then.form != other.form:
-        raise NotInColumns("if, of two types")
-    asked, first, second = _truth(test).compute, then.compute, other.compute
+    form = _either_form(then.form, other.form)
+    asked = truth(test).compute
+    first, second = _as_form(then, form).compute, _as_form(other, form).compute
 
     def choice(sides: Sides) -> Vector:
         a, wrong = asked(sides)
@@ -179,7 +183,39 @@ def choice(test: Computed, then: Computed, other: Computed) -> Computed:
             either = _either(either, y_wrong & np.logical_not(a))
         return Vector(np.where(a, x, y), _either(wrong, either))
 
-    return Computed(then.form, choice)
+    return Computed(form, choice)
+
+
+def _either_form(one: WordForm, other: WordForm) -> WordForm:
+    """The form of values of which some have one form and some another."""
+    names = {one.name, other.name} - {"none"} or {"none"}
+    if len(names) > 1:
+        if not names <= set(_NUMBERS):
+            raise NotInColumns("if, of two types")
+        names = {"float" if "float" in names else "int"}
+    return WordForm(names.pop(), one.optional or other.optional)
+
+
+def _as_form(of: Computed, form: WordForm) -> Computed:
+    """The same values, where None is a word if there may be one, and all others are words then."""
+    if of.form.name == "none" or of.form == form:
+        return of
+    if of.form.optional:
+        if of.form.name == form.name:
+            return of
+        raise NotInColumns(f"a {of.form.name} that may be None, and a {form.name}")
+    plain = _exactly(of) if form.name == "float" else of
+    if not form.optional:
+        return plain
+    compute = plain.compute
+    dtype: Any = np.float64 if form.name == "float" else np.int64
+
+    def words(sides: Sides) -> Vector:
+        values, wrong = compute(sides)
+        values = np.asarray(values, dtype)
+        return Vector(one_float(values) if form.name == "float" else values, wrong)
+
+    return Computed(form, words)
 
 
 # ---- comparing ----
@@ -195,7 +231,7 @@ def compared(op: str, one: Computed, other: Computed) -> Computed:
         found = EQUALS.get(op) or ORDERED[op]
         if op in EQUALS and (one.form.optional or other.form.optional):
             raise NotInColumns("numbers of two types, of which one may be None, compared")
-        one, other = _required(one), _required(other)
+        one, other = required(one), required(other)
         if "float" in forms and len(forms) > 1:
             one, other = _exactly(one), _exactly(other)
     else:
@@ -240,7 +276,7 @@ def arithmetic(op: str, one: Computed, other: Computed) -> Computed:
     forms = {one.form.name, other.form.name}
     if not forms <= set(_NUMBERS):
         raise NotInColumns(f"{op} of {' and '.join(sorted(forms))}")
-    one, other = _required(one), _required(other)
+    one, other = required(one), required(other)
     first, second = one.compute, other.compute
     if "float" in forms:
         if op in ("//", "%"):
@@ -288,8 +324,8 @@ def of_one(op: str, of: Computed) -> Computed:
     if of.form.name not in _NUMBERS:
         raise NotInColumns(f"{op} of {of.form.name}")
     if op == "bool":
-        return _truth(of)
-    of = _required(of)
+        return truth(of)
+    of = required(of)
     compute = of.compute
     if op == "float":
         return Computed(WordForm("float"), lambda sides: _rounded(compute(sides)))

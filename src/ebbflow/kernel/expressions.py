@@ -21,6 +21,7 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import (
     BITS,
     EQUALS,
+    NONE,
     ORDERED,
     Computed,
     NotInColumns,
@@ -33,8 +34,9 @@ from ebbflow.kernel.arithmetic import (
     identity,
     negation,
     of_one,
+    required,
 )
-from ebbflow.kernel.words import NULL, Texts, WordForm, encoded, forms_of
+from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
 
 _TEXT_OPERATIONS = {
     "in": "bool", "[:]": "text", "len": "int",
@@ -102,7 +104,7 @@ class _Compiler:
 
     def _constant(self, value: Any) -> Computed:
         if value is None:
-            return Computed(WordForm("none", True), lambda sides: Vector(np.int64(NULL)))
+            return NONE
         form = {int: "int", bool: "bool", float: "float", str: "text", date: "date",
                 datetime: "time"}.get(type(value))  # fmt: skip
         if form is None:
@@ -252,10 +254,17 @@ def row_on_columns(
         items = expression.items
     else:
         raise NotInColumns(f"rows made by {expression.text()}")
-    fields = tuple(on_columns(item, types, texts) for item in items)
-    for field, form in zip(fields, forms, strict=True):
-        if field.form.name == "none" and form.optional:
-            continue
-        if not fits(field.form, form):
-            raise NotInColumns(f"a {field.form.name} where a {form.name} is declared")
+    pairs = zip(items, forms, strict=True)
+    fields = tuple(_declared(on_columns(item, types, texts), form) for item, form in pairs)
     return RowOnColumns(fields, forms)
+
+
+def _declared(field: Computed, form: WordForm) -> Computed:
+    """A field of a row that is declared so; where it may be None and must not, None is wrong."""
+    if field.form.name == "none" and form.optional:
+        return field
+    if field.form.optional and not form.optional and field.form.name != "none":
+        field = required(field)
+    if not fits(field.form, form):
+        raise NotInColumns(f"a {field.form.name} where a {form.name} is declared")
+    return field

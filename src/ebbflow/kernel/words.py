@@ -241,7 +241,7 @@ def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
 
 def one_float(values: Any) -> Any:
     """Floats as words: there is one NaN, and one zero."""
-    values = values + 0.0
+    values = np.asarray(values + 0.0)
     odd = values != values
     if odd.any():
         values[odd] = NAN

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,23 @@ from ebbflow.zset import ZSet
 
 FEW = 8
 """More rows than these are columns."""
-Part = tuple[Fn, WordForm]
+
+
+class Part(NamedTuple):
+    """A value of a row: what a function gives, or True; None where one of the tests in `when` does
+    not hold. Its words have this form."""
+
+    fn: Fn | None
+    form: WordForm
+    when: tuple[Fn, ...] = ()
+
+    def source(self, bind: Any, row: str) -> str:
+        """The value of the row that is written so."""
+        value = "True" if self.fn is None else self.fn.source(bind, row)
+        tests = " and ".join(f"({test.source(bind, row)})" for test in self.when)
+        return f"({value}) if {tests} else None" if tests else value
+
+
 _LOOP = """
     count = 0
     for row, weight in change.items():
@@ -95,6 +111,6 @@ def _write(
     for at, form in enumerate(forms):
         part = "key" if len(forms) == 1 else f"key[{at}]"
         loop.write(f"keys[count, {at}] = {loop.bind(word_of(form, texts), 'word')}({part})")
-    for at, (fn, form) in enumerate(values):
-        word = loop.bind(word_of(form, texts), "word")
-        loop.write(f"values[count, {at}] = {word}({fn.source(loop.bind, row)})")
+    for at, value in enumerate(values):
+        word = loop.bind(word_of(value.form, texts), "word")
+        loop.write(f"values[count, {at}] = {word}({value.source(loop.bind, row)})")

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ebbflow.chain import Chain
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
-from ebbflow.engine.runtime.columnar.few import FewRows, is_few
+from ebbflow.engine.runtime.columnar.few import FewRows, Part, is_few
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -61,14 +61,14 @@ def read_columns(source: Source, change: Any, texts: Texts) -> Any:
 
 
 def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
-    """Columns of a table that has the columns of the input, in their own types and order, and
-    nothing else but weights: what a program would give that has them already. None for any other
-    table, which has to be looked at more closely."""
+    """Columns of a table that has the columns of the input, in their own order and types, or with
+    shorter ints, and nothing else but weights: what a program would give that has them already.
+    None for any other table, which has to be looked at more closely."""
     expected = _expected(source.type)
     if type(change) is dict:
         fields = expected.arrays(change)
     elif isinstance(change, (pa.Table, pa.RecordBatch)) and expected.has_schema(change):
-        fields = expected.numbers(change)
+        fields = expected.numbers(change) if expected.own else None
         if fields is None and expected.is_plain(change):
             try:
                 made = columns_of_table(change, source.type, texts)
@@ -99,6 +99,8 @@ class _Expected:
         self.schema = arrow_schema(row_type)
         self.seen: Any = None
         """The last schema that was right: most tables of a program have the same."""
+        self.own = False
+        """Whether its types are the very same."""
 
     def arrays(self, change: dict[str, Any]) -> list[Any] | None:
         """The words of arrays, and the weights; None where something is not as it should be."""
@@ -140,14 +142,18 @@ class _Expected:
         return None if out_of_range(words, self.ints, HEAVIEST) else list(words)
 
     def has_schema(self, table: Any) -> bool:
-        """Whether an Arrow table has the columns in their own types and order."""
+        """Whether an Arrow table has the columns in their own types and order; ints may be
+        shorter."""
         given, schema = table.schema, self.schema
         if self.seen is None or not given.equals(self.seen):
-            if given.names not in (schema.names[:-1], schema.names) or any(
-                given.field(at).type != schema.field(at).type for at in range(len(given))
-            ):
+            if given.names not in (schema.names[:-1], schema.names):
                 return False
-            self.seen = given
+            pairs = list(zip(given.types, schema.types, strict=False))
+            others = [mine for mine, own in pairs if mine != own]
+            shorter = [mine for mine, own in pairs if mine in SHORTER and own == INT]
+            if len(others) > len(shorter) or given.types[len(self.forms) :] not in ([], [INT]):
+                return False
+            self.seen, self.own = given, not others
         return True
 
     def is_plain(self, table: Any) -> bool:
@@ -161,7 +167,8 @@ class _Expected:
 
 SMALL_TABLE = 1 << 12
 """Tables of up to so many rows are copied, which takes less than to look at where they are."""
-FLOAT = pa.float64()
+FLOAT, INT = pa.float64(), pa.int64()
+SHORTER = {pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()}
 REQUIRED = WordForm("int")
 _expected = cache(_Expected)
 
@@ -198,7 +205,7 @@ class CheckedColumnInput(InputState):
         self.texts = texts
         forms = forms_of(source.type) or ()
         parts = [
-            (Fn.of(name, source.type), form)
+            Part(Fn.of(name, source.type), form)
             for name, form in zip(fields_of(source.type) or (), forms, strict=True)
         ]
         self.few = FewRows(source.type, Chain(), None, (), parts, texts)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ebbflow.engine.runtime.columnar.few import Part
 from ebbflow.engine.runtime.columnar.steps import traced
 from ebbflow.fn import Fn
-from ebbflow.kernel.arithmetic import Computed, NotInColumns
+from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.fixed import whole_units
 from ebbflow.kernel.groups import (
@@ -53,6 +55,7 @@ from ebbflow.reducer import (
 )
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as smallest
+from ebbflow.reducer.combine import where
 from ebbflow.reducer.hashed import Map
 from ebbflow.reducer.numeric import variance
 from ebbflow.reducer.strategy import GroupStrategy, part_of_row
@@ -114,7 +117,7 @@ class Reducers:
     def __init__(self, row_type: Any, texts: Texts) -> None:
         self.row_type, self.texts = row_type, texts
         self.values: list[Computed] = []
-        self.parts: list[tuple[Fn, WordForm]] = []
+        self.parts: list[Part] = []
         """The same values, for rows."""
         self.totals: list[Addend] = []
         self.results: list[Result] = []
@@ -137,24 +140,36 @@ class Reducers:
         """Have one more."""
         reducer, inline = strategy.reducer, strategy.inline
         made = reducer.made
-        known = None if made is None or inline is None or inline.when else _KNOWN.get(made[0])
+        while made is not None and made[0] is where and inline is not None and not inline.close:
+            made = made[1][0].made
+        known = None if made is None or inline is None else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
             raise NotInColumns(f"there is no kernel for {reducer!r}")
-        if inline.of is None and made[0] is count:
+        counts_rows = inline.of is None and made[0] is count
+        if counts_rows and not inline.when:
             self._result(WordForm("int"), Result(TOTAL, 0), lambda cells, _: (), ())
             return
-        if inline.of is None:
+        if inline.of is None and not counts_rows:
             raise NotInColumns(f"{reducer!r} looks at the row as a whole")
-        part = part_of_row(inline.of, self.row_type)
-        computed = on_columns(traced(part), [self.row_type], self.texts)
+        part = None if counts_rows else part_of_row(inline.of, self.row_type)
+        computed = TRUE if part is None else self._computed(part)
         forms, add = known
         if forms is not None and computed.form.name not in forms:
             raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
+        when = [part_of_row(each, self.row_type) for each in inline.when]
+        if when:
+            computed = choice(reduce(partial(both, "and"), self._tests(when)), computed, NONE)
         at = len(self.values)
         self.values.append(computed)
-        self.parts.append((part, computed.form))
+        self.parts.append(Part(part, computed.form, tuple(when)))
         counted = self._total(COUNT, at) if computed.form.optional else 0
         add(self, _Value(computed.form, at, counted), *made[2:])
+
+    def _computed(self, fn: Fn) -> Computed:
+        return on_columns(traced(fn), [self.row_type], self.texts)
+
+    def _tests(self, when: Sequence[Fn]) -> list[Computed]:
+        return [truth(self._computed(each)) for each in when]
 
     def cell(
         self, cells: list[int], values: Mapping[int, dict[Any, int]] | None = None
