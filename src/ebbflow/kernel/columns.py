@@ -82,7 +82,7 @@ class Columns(Mapping[Any, int]):
         return matrix(self.fields)
 
     @property
-    def fields(self) -> list[Any]:
+    def fields(self) -> Any:
         """The words of all fields."""
         for at, found in enumerate(self.given):
             if callable(found):
@@ -197,11 +197,11 @@ class FewColumns(Columns):
         return columns_of_rows(self.rows, self.type, self.texts)
 
     @cached_property
-    def given(self) -> Any:  # type: ignore[override]
+    def given(self) -> Any:
         return self._columns.given
 
     @cached_property
-    def weights(self) -> Any:  # type: ignore[override]
+    def weights(self) -> Any:
         return self._columns.weights
 
     def __len__(self) -> int:

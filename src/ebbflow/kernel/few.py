@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
+from numba.np import arrayobj
 
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.group_loops import FINE, step_of_groups
@@ -47,7 +47,7 @@ class FewSteps:
         self.groups = groups
         self.given = keys, values, weights
         height = groups.table.width + len(groups.results) + 1
-        room = np.zeros(height * 2 * FEW, np.int64)
+        room: Any = np.zeros(height * 2 * FEW, np.int64)
         self.out = memoryview(room)
         """What the last step gave: the words of each field, and the weights, each with room for the
         old and the new result of every row of the step."""
@@ -106,7 +106,8 @@ class FewSteps:
         )  # fmt: skip
         shapes = [(each.ctypes.data, *each.shape, 1)[:3] for each in arrays]
         self.bundle = np.array(shapes, np.int64)
-        self.done = memoryview(note.count)
+        count: Any = note.count
+        self.done = memoryview(count)
 
     def _in_general(self, rows: int) -> int:
         """The step as it is for any number of rows."""
@@ -114,6 +115,10 @@ class FewSteps:
         given = len(weights)
         self.views[rows][:-1, :given], self.views[rows][-1, :given] = out, weights
         return given
+
+
+_pack: Any = cgutils.pack_array
+_populate: Any = arrayobj.populate_array
 
 
 def _array_at(kind: Any, dimensions: int) -> Any:
@@ -129,9 +134,9 @@ def _array_at(kind: Any, dimensions: int) -> Any:
             for length in reversed(given[2:]):
                 strides.insert(0, builder.mul(strides[0], length))
             pointer = builder.inttoptr(given[0], array.data.type)
-            populate_array(
-                array, data=pointer, shape=cgutils.pack_array(builder, given[1:]),
-                strides=cgutils.pack_array(builder, strides), itemsize=word(8), meminfo=None,
+            _populate(
+                array, data=pointer, shape=_pack(builder, given[1:]),
+                strides=_pack(builder, strides), itemsize=word(8), meminfo=None,
             )  # fmt: skip
             return array._getvalue()
 

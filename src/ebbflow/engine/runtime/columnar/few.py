@@ -93,7 +93,8 @@ class FewRows:
         self.given: list[tuple[Any, Any, Any]] = [
             (keys[:n], found[:n], weights[:n]) for n in range(FEW + 1)
         ]
-        self.room = [memoryview(each.reshape(-1)) for each in (keys, found, weights)]
+        arrays: Any = keys, found, weights
+        self.room = [memoryview(each.reshape(-1)) for each in arrays]
         loop = GeneratedLoop("words", "change, keys, values, weights")
         write = partial(_write, loop, before.last_row, key, forms, values, texts)
         loop.template(
