@@ -402,6 +402,13 @@ class OfColumns(ZSet[Any]):
     def __len__(self) -> int:
         return len(self.columns)
 
+    def to_numpy(self, type: Any = None, *, weights: bool | None = None) -> dict[str, Any]:
+        """The rows as a dict of NumPy arrays; see `ZSet`."""
+        if type is None and weights is None and self._origin == (self.columns.type, True):
+            arrays: dict[str, Any] = self.columns.arrays()
+            return arrays
+        return super().to_numpy(type, weights=weights)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return from_view, (self._weights, self._origin)
 

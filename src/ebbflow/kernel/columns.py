@@ -31,6 +31,7 @@ from ebbflow.kernel.words import (
     int_words,
     one_float,
 )
+from ebbflow.record import fields_of
 from ebbflow.zset import without_zeros
 
 WEIGHT = "__weight"
@@ -41,7 +42,8 @@ class Columns(Mapping[Any, int]):
     """Rows of a type with weights, as columns.
 
     `fields` are the words of each field, or functions that give them, for those that may never be
-    asked for. `canonical` says that no row is there twice, and no weight is zero.
+    asked for; or the words of all in one array. `canonical` says that no row is there twice, and no
+    weight is zero.
 
     >>> from ebbflow.record import record
     >>> Order = record("Order", id=int, city=str)
@@ -58,7 +60,7 @@ class Columns(Mapping[Any, int]):
     ) -> None:  # fmt: skip
         self.type, self.weights, self.canonical = type, weights, canonical
         self.texts: Any = texts.now
-        self.given = list(fields)
+        self.given: Any = fields if isinstance(fields, np.ndarray) else list(fields)
 
     @property
     def forms(self) -> tuple[WordForm, ...]:
@@ -80,7 +82,7 @@ class Columns(Mapping[Any, int]):
         return matrix(self.fields)
 
     @property
-    def fields(self) -> list[Any]:
+    def fields(self) -> Any:
         """The words of all fields."""
         for at, found in enumerate(self.given):
             if callable(found):
@@ -114,11 +116,15 @@ class Columns(Mapping[Any, int]):
         arrays.append(_array(pa.int64(), made.weights))
         return pa.Table.from_arrays(arrays, schema=schema)
 
-    def arrays(self, names: Sequence[str]) -> dict[str, Any]:
-        """A NumPy array for each field, by these names, and one of the weights: every row once.
-        They cannot be written to."""
-        made = self.consolidated()
+    def arrays(self) -> dict[str, Any]:
+        """A NumPy array for each field, by its name, and one of the weights: every row once. They
+        cannot be written to."""
+        made, names = self.consolidated(), _names(self.type)
         found: dict[str, Any] = {}
+        if type(made.given) is np.ndarray and _are_ints(made.type):
+            found = dict(zip(names, read_only(made.given), strict=True))
+            found[WEIGHT] = read_only(made.weights)
+            return found
         for name, form, words in zip(names, made.forms, made.fields, strict=True):
             found[name] = numpy_column(form, words, made.texts)
         found[WEIGHT] = made.weights.view()
@@ -174,6 +180,44 @@ class Columns(Mapping[Any, int]):
         return repr(self.rows)
 
 
+class FewColumns(Columns):
+    """A few rows, all different, that were given as columns: words are made where they are asked
+    for.
+
+    >>> FewColumns(int, {}, Texts()).canonical
+    True
+    """
+
+    def __init__(self, type: Any, rows: dict[Any, int], texts: Texts) -> None:
+        self.type, self.canonical, self.texts = type, True, texts.now
+        self.__dict__["rows"] = rows
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return columns_of_rows(self.rows, self.type, self.texts)
+
+    @cached_property
+    def given(self) -> Any:
+        return self._columns.given
+
+    @cached_property
+    def weights(self) -> Any:
+        return self._columns.weights
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+def read_only(array: Any) -> Any:
+    """An array that cannot be written to, in the same memory."""
+    made = array.view()
+    made.setflags(False)
+    return made
+
+
 def rows_of_words(row_type: Any, fields: Any, weights: Any, texts: Texts) -> dict[Any, int]:
     """Rows that are all different, with their weights, from the words of their fields."""
     return dict(zip(_rows(row_type, fields, texts), weights.tolist(), strict=True))
@@ -189,6 +233,11 @@ def _rows(row_type: Any, fields: Any, texts: Texts) -> Iterator[Any]:
         pairs = zip(forms, fields, strict=True)
         lists = [decoded(form, words, texts) for form, words in pairs]
     return map(tuple.__new__, repeat(row_type), zip(*lists, strict=True))
+
+
+@cache
+def _names(row_type: Any) -> tuple[str, ...]:
+    return tuple(fields_of(row_type) or ())
 
 
 @cache

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -122,7 +122,7 @@ class Groups:
 
     def step(self, keys: Words, values: Words, weights: Words) -> tuple[Words, Words]:
         """Add rows, and give the change of the results: the words of each field, and weights."""
-        self._fit()
+        self.fit()
         self.epoch += 1
         note = self._note(len(keys))
         if self.journal is not None:
@@ -138,7 +138,7 @@ class Groups:
             if at == len(keys) or status != FINE:
                 break
             table.grow()
-            self._fit()
+            self.fit()
         counted = status == FINE and self.values is not None
         if counted and not self._count(note, values, weights):
             status = NEGATIVE
@@ -152,15 +152,20 @@ class Groups:
         if status != FINE:
             if counted:
                 self.values.undo(1)  # type: ignore[union-attr]
-            self._restore(note)
-            self._release(note.done[0])
+            self.fail(note, status)
         if self.journal is None:
             self._settle()
-        if status != FINE:
-            raise DoesNotFit(WHY[status])
-        if self.journal is None and gone:
-            self._release(note.done[0])
+            if gone:
+                self.release(note)
         return out[:-1, :given], out[-1, :given]
+
+    def fail(self, note: StepNote, status: int) -> NoReturn:
+        """Have the cells as they were before a step that cannot be, and raise what is wrong."""
+        self._restore(note)
+        self.release(note)
+        if self.journal is None:
+            self._settle()
+        raise DoesNotFit(WHY[status])
 
     def _note(self, rows: int) -> StepNote:
         """Where a step of so many rows writes what it did: what the last epoch had for that, where
@@ -185,7 +190,7 @@ class Groups:
 
     def read(self) -> Words:
         """The results of all groups: the words of each field."""
-        self._fit()
+        self.fit()
         slots = self.table.used()
         none = np.zeros((len(slots), self.width), np.int64)
         out = self._out(len(slots))
@@ -207,13 +212,13 @@ class Groups:
 
     def slots(self) -> Words:
         """The slots of all groups."""
-        self._fit()
+        self.fit()
         slots = self.table.used()
         return slots[self.cells[slots, 0] != 0]
 
     def has(self, keys: Words) -> Words:
         """Which of these keys have rows now."""
-        self._fit()
+        self.fit()
         slots = self.table.find(keys)
         return (slots != EMPTY) & (self.cells[slots, 0] > 0)
 
@@ -236,7 +241,7 @@ class Groups:
         self._settle()
         for note in self.journal or ():
             if note.empties:
-                self._release(note.done[0])
+                self.release(note)
         self.journal = None
 
     def _settle(self) -> None:
@@ -264,7 +269,7 @@ class Groups:
 
     # ---- slots ----
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         """Have cells for all slots; an interrupt may have come before they were made."""
         room = len(self.table.keys)
         if room == len(self.cells) == len(self.marks):
@@ -283,11 +288,11 @@ class Groups:
         note.empties = True
         self.cells[touched] = old
 
-    def _release(self, touched: Words) -> None:
+    def release(self, note: StepNote) -> None:
         """Give back the slots of groups without rows. Their cells are zero: nothing is left."""
         free_groups(
-            touched, self.cells, self.marks, self.table.places, self.table.keys, self.table.free,
-            self.table.state,
+            note.done[0], self.cells, self.marks, self.table.places, self.table.keys,
+            self.table.free, self.table.state,
         )  # fmt: skip
         self.table.shrink()
 

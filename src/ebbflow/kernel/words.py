@@ -221,6 +221,26 @@ def word_of(form: WordForm, texts: Texts) -> Callable[[Any], int]:
     return {"int": int_word, "text": text_word, "float": float_word}.get(form.name, any_word)
 
 
+def value_of(form: WordForm, texts: Texts) -> Callable[[int], Any]:
+    """A function from a word to its value: the other way round.
+
+    >>> value_of(WordForm("date"), Texts())(1)
+    datetime.date(1970, 1, 2)
+    """
+
+    def any_value(word: int) -> Any:
+        return decoded(form, np.array([word], np.int64), texts)[0]
+
+    def text_value(word: int) -> Any:
+        return None if word == NULL else texts.now.known[word]
+
+    def float_value(word: int) -> Any:
+        value = _FLOAT.unpack(word.to_bytes(8, "little", signed=True))[0]
+        return any_value(word) if word == NULL or value != value else value
+
+    return {"text": text_value, "float": float_value}.get(form.name, any_value)
+
+
 def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
     """The values of words.
 

@@ -105,7 +105,8 @@ class Machine:
         self.execute(acts, values, sizes)
         if self.by_columns is not None:
             for _, slot in outputs:
-                values[slot] = consolidated(values[slot])
+                if type(values[slot]) is not dict:
+                    values[slot] = consolidated(values[slot])
         return {name: values[slot] for name, slot in outputs if values[slot]}
 
     def use(self, stages: Sequence[Stage], by_columns: dict[int, str] | None) -> None:

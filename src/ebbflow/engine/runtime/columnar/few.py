@@ -7,7 +7,7 @@ kernel reads them, into arrays that are there already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,13 +17,12 @@ from ebbflow.chain import Chain
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.columns import HEAVIEST, Columns
-from ebbflow.kernel.words import Texts, WordForm, word_of
+from ebbflow.kernel.columns import HEAVIEST, WEIGHT, Columns
+from ebbflow.kernel.few import FEW
+from ebbflow.kernel.words import LARGEST, NULL, Texts, WordForm, forms_of, value_of, word_of
+from ebbflow.nan import NAN
+from ebbflow.record import fields_of
 from ebbflow.zset import ZSet
-
-FEW = 8
-"""More rows than these are columns."""
-
 
 class Part(NamedTuple):
     """A value of a row: what a function gives, or True; None where one of the tests in `when` does
@@ -50,6 +49,31 @@ _LOOP = """
         weights[count] = weight
         count += 1
     return count
+"""
+_ROWS = """
+    found = {}
+    for at in range(count):
+        found[new($row_type, ($values,))] = words[$last at]
+    return found
+"""
+
+
+_ARRAYS = """
+    if type(change) is not dict or tuple(change) != $names:
+        return None
+    $arrays = change.values()
+    if not ($are_arrays):
+        return None
+    shape = field0.shape
+    if shape not in $shapes or $others:
+        return None
+    found = {}
+    for $values, weight in zip($lists, weight.tolist()):
+        $nan
+        if $unfit or not weight or not -$most <= weight <= $most:
+            return None
+        found[new($row_type, ($values,))] = weight
+    return found if len(found) == shape[0] else None
 """
 
 
@@ -83,6 +107,8 @@ class FewRows:
         self.given: list[tuple[Any, Any, Any]] = [
             (keys[:n], found[:n], weights[:n]) for n in range(FEW + 1)
         ]
+        arrays: Any = keys, found, weights
+        self.room = [memoryview(each.reshape(-1)) for each in arrays]
         loop = GeneratedLoop("words", "change, keys, values, weights")
         write = partial(_write, loop, before.last_row, key, forms, values, texts)
         loop.template(
@@ -92,9 +118,13 @@ class FewRows:
         self.loop = loop.function()
 
     def __call__(self, change: dict[Any, int]) -> tuple[Any, Any, Any]:
+        return self.given[self.write(change)]
+
+    def write(self, change: dict[Any, int]) -> int:
+        """Have the words of some rows in the arrays, and say of how many."""
         try:
-            count: int = self.loop(change, *self.given[-1])
-            return self.given[count]
+            count: int = self.loop(change, *self.room)
+            return count
         except DoesNotFit:
             raise
         except Exception as error:
@@ -108,9 +138,77 @@ def _write(
     """Write the lines that have the words of a row."""
     if key is not None:
         loop.write(f"key = {key.kept(loop.bind, row)}")
-    for at, form in enumerate(forms):
-        part = "key" if len(forms) == 1 else f"key[{at}]"
-        loop.write(f"keys[count, {at}] = {loop.bind(word_of(form, texts), 'word')}({part})")
-    for at, value in enumerate(values):
-        word = loop.bind(word_of(value.form, texts), "word")
-        loop.write(f"values[count, {at}] = {word}({value.source(loop.bind, row)})")
+    parts = ["key"] if len(forms) == 1 else [f"key[{at}]" for at in range(len(forms))]
+    _write_words(loop, "keys", list(zip(parts, forms, strict=True)), texts)
+    found = [(value.source(loop.bind, row), value.form) for value in values]
+    _write_words(loop, "values", found, texts)
+
+
+def _write_words(
+    loop: GeneratedLoop, name: str, parts: Sequence[tuple[str, WordForm]], texts: Texts
+) -> None:
+    """Write the lines that have the words of these values in an array."""
+    place = "count" if len(parts) == 1 else f"count * {len(parts)}"
+    for at, (value, form) in enumerate(parts):
+        word = f"{loop.bind(word_of(form, texts), 'word')}(value)"
+        if form.name == "int":
+            word = f"value if type(value) is int and -{LARGEST} <= value <= {LARGEST} else {word}"
+        loop.write(f"value = {value}")
+        loop.write(f"{name}[{place}{f' + {at}' if at else ''}] = {word}")
+
+
+def array_reader(row_type: Any, dtypes: Sequence[Any]) -> Callable[[Any], dict[Any, int] | None]:
+    """What makes rows with weights of a dict of arrays of a few, one of each field and one of
+    weights, which are of these types; it gives None for anything else.
+
+    >>> from ebbflow.record import record
+    >>> read = array_reader(record("Sum", total=int), [np.dtype("int64")] * 2)
+    >>> read({"total": np.array([7]), "__weight": np.array([-1])}), read({"total": [7]})
+    ({Sum(total=7): -1}, None)
+    """
+    forms, names = forms_of(row_type) or (), tuple(fields_of(row_type) or ())
+    fields = [f"field{at}" for at in range(len(names))]
+    arrays, values = [*fields, "weight"], [f"value{at}" for at in range(len(names))]
+    loop = GeneratedLoop("rows", "change")
+    array, kinds = loop.bind(np.ndarray), [loop.bind(each, "dtype") for each in dtypes]
+    floats = [v for v, form in zip(values, forms, strict=True) if form.name == "float"]
+    ints = [v for v, form in zip(values, forms, strict=True) if form.name == "int"]
+
+    def one_nan() -> None:
+        for value in floats:
+            loop.write(f"if {value} != {value}: {value} = {loop.bind(NAN, 'nan')}")
+
+    loop.template(
+        _ARRAYS, names=(*names, WEIGHT), arrays=", ".join(arrays),
+        are_arrays=" is ".join([f"type({each})" for each in arrays] + [array])
+        + "".join(f" and {each}.dtype is {kind}" for each, kind in zip(arrays, kinds, strict=True)),
+        shapes={(count,) for count in range(1, FEW + 1)},
+        others=" or ".join(f"{each}.shape != shape" for each in arrays[1:]),
+        values=", ".join(values), lists=", ".join(f"{each}.tolist()" for each in fields),
+        nan=one_nan, unfit=" or ".join(f"{each} == {NULL}" for each in ints) or "False",
+        most=str(HEAVIEST), row_type=row_type,
+    )  # fmt: skip
+    return loop.function()
+
+
+def rows_reader(row_type: Any, texts: Texts) -> Callable[[Any, int, int], dict[Any, int]]:
+    """What makes rows that are all different of words: those of each field are one after the other,
+    and last their weights, each with so much room.
+
+    >>> from ebbflow.record import record
+    >>> read = rows_reader(record("Sum", key=int, total=float), Texts())
+    >>> read([7, 8, 0, 4607182418800017408, 1, -1], 2, 2)
+    {Sum(key=7, total=0.0): 1, Sum(key=8, total=1.0): -1}
+    """
+    loop = GeneratedLoop("rows", "words, count, room")
+    forms = forms_of(row_type) or ()
+    places = [f"{at} * room + at" if at else "at" for at in range(len(forms))]
+    values = [
+        f"words[{place}]"
+        if form == WordForm("int")
+        else f"{loop.bind(value_of(form, texts), 'value')}(words[{place}])"
+        for form, place in zip(forms, places, strict=True)
+    ]
+    last = f"{len(forms)} * room +"
+    loop.template(_ROWS, row_type=row_type, values=", ".join(values), last=last)
+    return loop.function()

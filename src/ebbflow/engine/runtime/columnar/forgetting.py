@@ -39,8 +39,7 @@ class TextsInUse:
         self.constants = self.there = len(texts.known)
 
     def __call__(self, _: Any) -> None:
-        count = len(self.texts.numbers)
-        if count > 2 * self.there + MANY:
+        if len(self.texts.now.numbers) > 2 * self.there + MANY:
             self.forget()
 
     def forget(self) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ebbflow.chain import Chain
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
-from ebbflow.engine.runtime.columnar.few import FewRows, Part, is_few
+from ebbflow.engine.runtime.columnar.few import FewRows, Part, array_reader, is_few
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -29,6 +29,7 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.columns import (
     HEAVIEST,
     Columns,
+    FewColumns,
     columns_of_rows,
     columns_of_table,
     holds,
@@ -93,6 +94,8 @@ class _Expected:
         dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
         known = [dtypes.get(form.name) for form in self.forms]
         self.dtypes = None if None in known else [np.dtype(each) for each in (*known, "int64")]
+        self.few: Any = None if self.dtypes is None else array_reader(row_type, self.dtypes)
+        """What makes rows of arrays of a few."""
         self.ints = np.array([form.name == "int" for form in self.forms])
         self.in_arrow = {*known} <= {"int64", "float64"}
         """Whether Arrow has the same numbers in memory."""
@@ -176,16 +179,22 @@ _expected = cache(_Expected)
 class ColumnInput(InputState):
     """A trusted input in columns."""
 
-    __slots__ = ("texts",)
+    __slots__ = ("expected", "texts")
 
     def __init__(self, source: Source, texts: Texts) -> None:
         super().__init__(source)
-        self.texts = texts
+        self.texts, self.expected = texts, _expected(source.type)
 
     def apply(self, change: Any) -> Any:
         if is_few(change, self.source.type):
             return read(self.source, change)
-        return read_columns(self.source, change, self.texts)
+        return self.few_arrays(change) or read_columns(self.source, change, self.texts)
+
+    def few_arrays(self, change: Any) -> FewColumns | None:
+        """Columns of arrays of a few rows."""
+        few = self.expected.few
+        rows = None if few is None else few(change)
+        return None if rows is None else FewColumns(self.source.type, rows, self.texts)
 
     def as_rows(self) -> InputState:
         """The same input, for a program of rows."""

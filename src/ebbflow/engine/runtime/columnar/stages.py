@@ -12,65 +12,62 @@ from typing import Any
 
 import numpy as np
 
-from ebbflow.engine.runtime.columnar.few import FewRows, few_rows
+from ebbflow.engine.runtime.columnar.few import FewRows, few_rows, rows_reader
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.stages import FusedReduceStage, LinearStage
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import Computed
-from ebbflow.kernel.columns import Columns, columns_of_rows, rows_of_words
+from ebbflow.kernel.columns import Columns, columns_of_rows
+from ebbflow.kernel.few import FewSteps
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import Texts, WordForm, decoded
 
 
 class ColumnState:
     """The container of a stage on columns: that of the kernel, until rows have taken over; then
-    those of the row stage."""
+    those of the row stage. `journal` are those of the epoch that is open."""
 
-    __slots__ = ("kernels", "open", "stage")
+    __slots__ = ("journal", "kernels", "stage")
     backing = None
 
     def __init__(self, stage: ColumnStage, kernels: Sequence[Any]) -> None:
         self.stage, self.kernels = stage, kernels
-        self.open = False
+        self.journal: Sequence[Any] | None = None
 
     @property
     def held(self) -> Sequence[Any]:
         """What has the state now."""
-        return self.stage.by_rows.containers if self.stage.given_up else self.kernels
-
-    @property
-    def journal(self) -> Any:
-        """Something while an epoch is open."""
-        return self if self.open else None
+        stage = self.stage
+        return stage.by_rows.containers if stage.family.given_up else self.kernels
 
     def begin(self) -> None:
         """Remember from here on what is done."""
-        self.open = True
-        for each in self.held:
+        self.journal = held = self.held
+        for each in held:
             each.begin()
 
     def commit(self) -> None:
         """Keep what was done since `begin`. Doing it twice is doing it once."""
-        for each in self.held:
+        for each in self.journal or ():
             if each.journal is not None:
                 each.commit()
-        self.open = False
+        self.journal = None
 
     def rollback(self) -> None:
         """Undo what was done since `begin`."""
         self.go_back()
-        self.open = False
+        self.journal = None
 
     def go_back(self) -> None:
         """Be as when the epoch began."""
-        for each in self.held:
+        for each in self.journal or ():
             if each.journal is not None:
                 each.rollback()
 
     def forget(self) -> None:
         """Have no epoch open, whatever it did."""
-        self.open = False
+        self.journal = None
         for each in self.held:
             each.forget()
 
@@ -103,7 +100,7 @@ class Family:
             for kernel in stage.state.kernels:
                 kernel.clear()
             again, stage.done = stage.done, None
-            if stage.state.open:
+            if stage.state.journal is not None:
                 stage.state.begin()
                 if again is not None:
                     stage.by_rows.run(*stage.rows_given(*again))
@@ -151,7 +148,7 @@ class ColumnStage(Stage):
 
     def run(self, *changes: Any) -> Any:
         self.done = None
-        if not self.given_up:
+        if not self.family.given_up:
             try:
                 out = self.step(*changes)
                 self.done = changes
@@ -237,9 +234,11 @@ class ColumnLinearStage(ColumnStage):
 
 class ColumnReduceStage(ColumnStage):
     """Counts, sums and means by key, in `Groups`; `cells_of` makes the cells of the row stage,
-    `stored` says what they are made of on disk, and `few` makes the words of a few rows."""
+    `stored` says what they are made of on disk. `few` makes the words of a few rows, for which
+    there is a step of their own."""
 
-    __slots__ = ("before", "cells_of", "few", "groups", "key_of", "reads_type", "stored", "values")
+    __slots__ = ("before", "cells_of", "few", "few_steps", "groups", "key_of", "reads_type",
+                 "rows_of", "stored", "values")  # fmt: skip
 
     by_rows: FusedReduceStage
 
@@ -251,18 +250,27 @@ class ColumnReduceStage(ColumnStage):
         super().__init__(by_rows, texts, groups)
         self.reads_type, self.before, self.key_of, self.values = reads_type, before, key, values
         self.groups, self.cells_of, self.stored, self.few = groups, cells_of, stored, few
+        self.few_steps: Any = None
+        if few is not None:
+            self.few_steps = FewSteps(groups, *few.given[-1])
+            self.rows_of = rows_reader(self.type, texts)
 
     def step(self, change: Any) -> Any:
         rows = few_rows(change)
-        if rows is None or self.few is None:
+        few, steps = self.few, self.few_steps
+        if rows is None or few is None:
             columns = self.before(self.columns(change, self.reads_type))
             values = side_by_side(self.values, columns)
             out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
-        else:
-            out, signs = self.groups.step(*self.few(rows))
-            if rows is change:
-                return rows_of_words(self.type, out, signs, self.texts)
-        return Columns(self.type, list(out), signs, self.texts, canonical=True)
+            return Columns(self.type, out, signs, self.texts, canonical=True)
+        count = few.write(rows)
+        if not count:
+            return {}
+        given = steps(count)
+        if rows is change:
+            return self.rows_of(steps.out, given, 2 * count)
+        words = steps.words(count, given)
+        return Columns(self.type, words[:-1], words[-1], self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:
         return self.by_rows.whole() if self.given_up else self._read(self.groups)

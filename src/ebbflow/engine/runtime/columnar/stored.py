@@ -229,7 +229,7 @@ def load(
     """Have the cells of some keys in a kernel that has none yet; gives their slots, and what is
     stored behind the cells."""
     groups.table.add(keys)
-    groups._fit()
+    groups.fit()
     slots = groups.table.used()
     found = Asked(shape, forms, groups.table.keys[slots], texts).values(spine, cell)
     width = groups.cells.shape[1]

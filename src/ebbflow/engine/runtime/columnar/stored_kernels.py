@@ -90,7 +90,7 @@ class StoredGroups(StoredKernel):
 
     def add(self, part: EntryBatch, keys: Any) -> None:
         slots = self.groups.table.add(keys)
-        self.groups._fit()
+        self.groups.fit()
         columns = zip(part.form.row.encodings, part.rows, strict=True)
         self.groups.cells[slots] = self.cell.cells(part.form.row, list(columns), self.texts)
 

@@ -63,11 +63,6 @@ def arrow_table(rows: ZSet[Any], row_type: Any, *, weights: bool) -> Any:
 _schema = cache(arrow_schema)
 
 
-@cache
-def _names(row_type: Any) -> tuple[str, ...]:
-    return tuple(fields_of(row_type) or ())
-
-
 def numpy_arrays(rows: ZSet[Any], row_type: Any, *, weights: bool) -> dict[str, Any]:
     """A Z-set as a dict of NumPy arrays, one for each field, and one of weights.
 
@@ -75,7 +70,7 @@ def numpy_arrays(rows: ZSet[Any], row_type: Any, *, weights: bool) -> dict[str, 
     [3, 3, 5]
     """
     if isinstance(rows, OfColumns) and row_type is rows.columns.type and weights:
-        found: dict[str, Any] = rows.columns.arrays(_names(row_type))
+        found: dict[str, Any] = rows.columns.arrays()
         return found
     table = arrow_table(rows, row_type, weights=weights)
     return {
