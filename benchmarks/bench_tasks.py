@@ -19,7 +19,7 @@ import spark_data as data
 from harness import Row, main
 
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.spark.tasks import single
+from ebbflow.engine.spark.tasks import sending, single
 from ebbflow.engine.spark.tasks.asked import input_change
 from ebbflow.engine.spark.tasks.epochs import Epochs
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -28,7 +28,7 @@ from ebbflow.engine.spark.tasks.task import in_stream, lines_of
 from ebbflow.engine.spark.tasks.transport import pack_program
 
 QUESTION = "What does a task of the Spark engine cost for a changed key, in rows and in columns?"
-FROM = single.COLUMNS_FROM
+FROM = sending.COLUMNS_FROM
 ROUNDS = 3
 
 
@@ -45,7 +45,7 @@ class OneTask:
 
     def step(self, tables: dict[str, Any]) -> float:
         """The processor time of an epoch."""
-        single.COLUMNS_FROM = self.columns_from
+        sending.COLUMNS_FROM = self.columns_from
         inputs = self.replica.inputs
         begin = process_time()
         given = {name: input_change(inputs[name], table, 0) for name, table in tables.items()}

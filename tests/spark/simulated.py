@@ -29,10 +29,9 @@ from ebbflow.engine.spark.tasks.task import (
     EpochJob,
     WaveTask,
     in_slices,
-    in_stream,
     lines_of,
 )
-from ebbflow.engine.spark.tasks.transport import add, pack_program
+from ebbflow.engine.spark.tasks.transport import add, in_stream, pack_program
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, trusted, without_zeros
 

@@ -26,7 +26,7 @@ import ebbflow as ef
 from ebbflow.engine.local import run as run_here
 from ebbflow.engine.runtime.columnar import stored_cells
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredArrangeStage
-from ebbflow.engine.spark.tasks import columns, replica, single, transport
+from ebbflow.engine.spark.tasks import columns, replica, sending, single, transport
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
 from ebbflow.engine.spark.tasks.epochs import InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -39,7 +39,7 @@ from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
 pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
-MODES = ["single_task"]
+MODES = ["single_task", "staged"]
 
 
 @pytest.fixture
@@ -47,22 +47,25 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """What ran in columns, and why the rest did not. A task that fails in columns otherwise than by
     saying so is a mistake here, though rows would mend it."""
     found: Counter[str] = Counter()
-    all_at_once = ColumnReplica.all_at_once
 
-    def counted(self: ColumnReplica, given: Any) -> Any:
-        try:
-            made = all_at_once(self, given)
-        except RowsNeeded as why:
-            found[f"rows: {why.what}"] += 1
-            raise
-        except FunctionFailed as error:
-            raise AssertionError(f"a task in columns failed: {error}") from error
-        found["epochs"] += 1
-        found.update(type(stage).__name__ for stage in self.stored)
-        return made
+    def counting(run: Any) -> Any:
+        def counted(self: ColumnReplica, *given: Any) -> Any:
+            try:
+                made = run(self, *given)
+            except RowsNeeded as why:
+                found[f"rows: {why.what}"] += 1
+                raise
+            except FunctionFailed as error:
+                raise AssertionError(f"a task in columns failed: {error}") from error
+            found["epochs"] += 1
+            found.update(type(stage).__name__ for stage in self.stored)
+            return made
 
-    monkeypatch.setattr(ColumnReplica, "all_at_once", counted)
-    monkeypatch.setattr(single, "COLUMNS_FROM", 0)
+        return counted
+
+    for name in ("all_at_once", "wave"):
+        monkeypatch.setattr(ColumnReplica, name, counting(getattr(ColumnReplica, name)))
+    monkeypatch.setattr(sending, "COLUMNS_FROM", 0)
     return found
 
 
@@ -70,7 +73,7 @@ class Mixed(Reopened):
     """Some epochs in columns, others in rows, on one state."""
 
     def advance(self, asked: Any) -> Any:
-        single.COLUMNS_FROM = self.dice.choice([0, 0, 10**9])
+        sending.COLUMNS_FROM = self.dice.choice([0, 0, 10**9])
         return super().advance(asked)
 
 
@@ -130,7 +133,7 @@ def test_upserts_in_columns_are_those_of_rows(seen: Counter[str], tmp_path: Path
     view, expected = View(plan, "single_task", path=tmp_path), sums.run()
     dice = Random(5)
     for turn in range(24):
-        single.COLUMNS_FROM = 0 if turn % 4 else 10**9
+        sending.COLUMNS_FROM = 0 if turn % 4 else 10**9
         rows = {row.id: row._replace(tax=1) for row in (sale(dice, 0.02) for _ in range(12))}
         table = ZSet.of(rows.values()).to_arrow(Sale, weights=False)
         there = expected.input("sales")
@@ -281,7 +284,7 @@ def test_a_worker_without_kernels_runs_in_rows_what_others_run_in_columns(
                 patch.setitem(sys.modules, columns.__name__, None)
             elif turn % 2:
                 patch.setattr(replica, "missing", lambda: ["numba"])
-                patch.setattr(single, "missing", lambda: ["numba"])
+                patch.setattr(sending, "missing", lambda: ["numba"])
             patch.setattr(transport, "_replicas", {})
             done = view.cluster.whole({"sales": InputChange(None, dict(rows.items()))}, 10**9)
         missing = "in rows: numba is not installed where tasks run"

@@ -107,13 +107,16 @@ class Columns(Mapping[Any, int]):
 
     def table(self, schema: Any) -> Any:
         """An Arrow table of this schema, whose last column are the weights: every row once."""
+        return self.consolidated().batch(schema)
+
+    def batch(self, schema: Any) -> Any:
+        """The same of rows as they are: equal ones are not added up."""
         import pyarrow as pa
 
-        made = self.consolidated()
         arrays = [
-            arrow_column(form, made.words(at), made.texts) for at, form in enumerate(made.forms)
+            arrow_column(form, self.words(at), self.texts) for at, form in enumerate(self.forms)
         ]
-        arrays.append(_array(pa.int64(), made.weights))
+        arrays.append(_array(pa.int64(), np.ascontiguousarray(self.weights)))
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def arrays(self) -> dict[str, Any]:

@@ -200,19 +200,20 @@ class Machine:
         for stage in self.stages:
             if not slots.isdisjoint(stage.reads):
                 slots.add(stage.slot)
-                acts.append(self._act(stage))
+                acts.append(self.act(stage, stage.reads))
         outputs = [(name, slot) for name, slot in self.outputs.items() if slot in slots]
         if len(self.reached) >= REMEMBERED:
             self.reached.clear()
         found = self.reached[names] = acts, outputs
         return found
 
-    def _act(self, stage: Stage) -> Act:
-        """A stage to run; one that wants rows gets rows."""
-        found = act(stage, stage.reads)
-        if self.by_columns is None or stage.in_columns:
-            return found
-        return (*found[:4], partial(_on_rows, stage.run), *found[5:])
+    def act(self, stage: Stage, places: Sequence[int]) -> Act:
+        """A stage to run, that finds what it reads at these places; one that wants rows gets
+        rows."""
+        run = stage.run
+        if self.by_columns is not None and not stage.in_columns:
+            run = partial(_on_rows, run)
+        return (stage, places, stage.slot, stage.containers, run, stage.grouped, stage.counts)
 
     def commit(self) -> None:
         """Keep what the last `run` did to the state."""
@@ -307,8 +308,3 @@ def consolidated(change: Any) -> Any:
     """A change as an output gives it: of columns, every row once."""
     made = getattr(change, "consolidated", None)
     return change if made is None else made()
-
-
-def act(stage: Stage, places: Sequence[int]) -> Act:
-    """A stage to run, that finds what it reads at these places."""
-    return (stage, places, stage.slot, stage.containers, stage.run, stage.grouped, stage.counts)

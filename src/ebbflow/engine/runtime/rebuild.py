@@ -12,7 +12,6 @@ from typing import Any
 
 from ebbflow.engine.runtime.convert.rows import Conversion
 from ebbflow.engine.runtime.failure import explaining
-from ebbflow.engine.runtime.machine import act
 from ebbflow.engine.runtime.parts import typed
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.stage import Stage
@@ -51,7 +50,7 @@ def rebuild(
             for slot in stage.reads:
                 values[slot] = machine.whole(slot, rows, wholes)
         machine.open = []
-        machine.execute([act(stage, stage.reads)], values, [0] * machine.width)
+        machine.execute([machine.act(stage, stage.reads)], values, [0] * machine.width)
         wholes[stage.slot] = values[stage.slot] or {}
         with explaining(stage):
             for owner, change in program.staged():

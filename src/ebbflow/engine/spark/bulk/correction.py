@@ -30,6 +30,7 @@ from pyspark.sql import DataFrame
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.inputs import SharedInput, absent
 from ebbflow.engine.runtime.keyed_input import KeyedInput
+from ebbflow.engine.runtime.program import Kept
 from ebbflow.engine.runtime.stage import Stage, by_row
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -39,7 +40,7 @@ from ebbflow.engine.spark.native.groups import group_cells
 from ebbflow.engine.spark.native.lowering import NATIVE, Lowered, Lowering
 from ebbflow.engine.spark.native.values import NotNative
 from ebbflow.engine.spark.output.frames import rows_of_part
-from ebbflow.engine.spark.tasks.replica import Replica, prepared
+from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import TaskReport
 from ebbflow.engine.spark.tasks.task import CHANGES, EpochJob, batches
 from ebbflow.engine.spark.tasks.transport import add, replica_of, routed
@@ -48,7 +49,7 @@ from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.columns_hash import column_hashes
 from ebbflow.state.spine.hashing import all_different, row_words
 from ebbflow.state.spine.segment import ChecksumWriter
-from ebbflow.zset import trusted, without_zeros
+from ebbflow.zset import without_zeros
 
 LOOKED_UP = "it looks at what is there"
 
@@ -305,8 +306,9 @@ class ChangeRows(WriteRows):
         replica: Replica = replica_of(self.job.program)
         replica.open(self.job.snapshot())
         state = self.owner()
-        state.apply(trusted(delta))
-        replica.pending = 0, prepared(state), {}
+        keeping: list[Kept] = []
+        replica.entered(state.source.name, delta, keeping)
+        replica.pending = 0, keeping, {}
         for store, change in replica.staged():
             if store is state.store:
                 spine.append(change)

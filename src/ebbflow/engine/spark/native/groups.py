@@ -30,7 +30,8 @@ from ebbflow.engine.spark.native.functions import KeyColumns, native_key, native
 from ebbflow.engine.spark.native.values import NotNative, Value, fitted, named, shown
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport
-from ebbflow.engine.spark.tasks.task import EpochJob, batches, routes, write_changes
+from ebbflow.engine.spark.tasks.sending import routes
+from ebbflow.engine.spark.tasks.task import EpochJob, batches, write_changes
 from ebbflow.engine.spark.tasks.transport import replica_of
 from ebbflow.errors import EbbflowError
 from ebbflow.record import fields_of

@@ -44,7 +44,7 @@ from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
 from ebbflow.engine.spark.table.frame import frame_of
 from ebbflow.engine.spark.tasks.epochs import InputChange
-from ebbflow.engine.spark.tasks.single import COLUMNS_FROM
+from ebbflow.engine.spark.tasks.sending import COLUMNS_FROM
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.zset import ZSet, trusted

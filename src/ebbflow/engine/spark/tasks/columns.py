@@ -5,8 +5,9 @@ stages on columns whose state is stored (`ebbflow.engine.runtime.columnar.stored
 that a change touches are looked up in the spines as columns, and what was done is staged as
 columns. A stage that cannot gets rows, and its neighbours go on in columns.
 
-An epoch that does not fit, and one that is wrong, runs again in rows, which can do everything and
-say what is wrong.
+From task to task columns go as Arrow tables (`ColumnReplica.sent`), to the task that has the hash
+of their key, as rows do. So it is for each task to say whether it runs in columns: what does not
+fit, and what is wrong, it runs again in rows, which can do everything and say what is wrong.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,20 +24,35 @@ import numpy as np
 from ebbflow.change.requests import Request, Upsert
 from ebbflow.engine.runtime.columnar.choose import on_columns_where_possible
 from ebbflow.engine.runtime.columnar.inputs import read_columns
+from ebbflow.engine.runtime.columnar.stages import together
+from ebbflow.engine.runtime.columnar.steps import KeyOnColumns
 from ebbflow.engine.runtime.columnar.storable import stored_stages
-from ebbflow.engine.runtime.columnar.stored import StoredWeights
+from ebbflow.engine.runtime.columnar.stored import (
+    StoredWeights,
+    keys_form,
+    records_form,
+    require_plain,
+)
 from ebbflow.engine.runtime.columnar.stored_keyed import StoredKeyed
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredStage
 from ebbflow.engine.runtime.inputs import BagInput, InputState, SharedInput
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.parts import written
-from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.program import Kept
+from ebbflow.engine.runtime.stage import Stage, by_row
+from ebbflow.engine.runtime.table.arrow import arrow_schema
+from ebbflow.engine.spark.tasks.running import WaveRunner
+from ebbflow.engine.spark.tasks.transport import in_stream, ranges
+from ebbflow.engine.spark.tasks.waves import Port
 from ebbflow.errors import EbbflowError
+from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.columns import Columns, columns_of_rows
+from ebbflow.kernel.columns import Columns, columns_of_rows, columns_of_table
+from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, forms_of
+from ebbflow.state.spine.columns_hash import column_hashes
 
 TEXTS = 1_000_000
 """So many texts a worker remembers from task to task."""
@@ -44,7 +61,7 @@ MISSES, PAUSE = 3, 20
 in so many."""
 
 
-class ColumnReplica:
+class ColumnReplica(WaveRunner):
     """The stages of a replica on columns. `useful` says whether any of them is; `why` the others
     are not, by slot."""
 
@@ -67,6 +84,7 @@ class ColumnReplica:
         self._inputs: dict[str, StoredWeights] = {}
         self._outputs: dict[str, StoredWeights] = {}
         self._keyed: dict[str, StoredKeyed] = {}
+        self._keys: dict[Port, Callable[[Columns], Any] | None] = {}
         for name, state in replica.inputs.items():
             if type(state) is KeyedInput and state.beside is None:
                 with suppress(NotInColumns):
@@ -100,10 +118,7 @@ class ColumnReplica:
         found = read_columns(self.replica.inputs[name].source, change, self.texts)
         if not isinstance(found, Columns):
             raise RowsNeeded("a value that columns do not hold")
-        fields = [partial(_own, each) for each in found.given]
-        return Columns(
-            found.type, fields, _own(found.weights), self.texts, canonical=found.canonical
-        )
+        return _owned(found, self.texts)
 
     @property
     def full(self) -> bool:
@@ -131,6 +146,7 @@ class ColumnReplica:
             stage.clear()
         for rows in self._rows():
             rows.ready = None
+        self.machine.open, self.machine.backed = [], True
 
     def _rows(self) -> Iterator[StoredWeights | StoredKeyed]:
         """The rows of inputs and outputs that are stored."""
@@ -140,58 +156,69 @@ class ColumnReplica:
 
     def all_at_once(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Run a whole epoch, stage its changes of the state, and give those of the outputs."""
-        replica, machine = self.replica, self.machine
-        machine.open, machine.backed = [], True
-        keeping: list[Any] = []
+        machine = self.machine
+        keeping: list[Kept] = []
         changes = {}
         for name, change in given.items():
-            delta = self._entered(name, change, keeping)
+            delta = self.entered(name, change, keeping)
             if delta:
                 changes[name] = delta
         deltas = machine.run(changes)
         for name, delta in deltas.items():
-            self._left(name, delta, keeping)
-        replica.pending = 0, keeping, deltas
-        self._stage()
+            self.left(name, delta, keeping)
+        self.stage_wave(keeping, deltas)
         return deltas
 
-    def _entered(self, name: str, change: Any, keeping: list[Any]) -> Any:
-        """A change of an input that is checked."""
+    # ---- one wave ----
+
+    def entered(self, name: str, change: Any, keeping: list[Kept]) -> Any:
         state: Any = self.replica.inputs[name]
         if isinstance(change, Upsert) and isinstance(change.rows, Columns):
             return _fitting(self._keyed[name].upsert, state.store.backing.kept, change.rows)
-        if isinstance(change, Columns):
+        if isinstance(change, Columns) and self.takes(name):
             rows = self._inputs.get(name) or self._keyed.get(name)
             if rows is None:
                 return change
             return _fitting(rows.apply, state.store.backing.kept, change)
-        delta = state.request(change) if isinstance(change, Request) else state.apply(change)
-        keeping += [state] if state.beside is None else [state, state.beside]
-        return delta
+        if isinstance(change, Columns):
+            change = change.rows
+        return self.replica.entered(name, change, keeping)
 
-    def _left(self, name: str, delta: Any, keeping: list[Any]) -> None:
-        """What an output has to keep."""
+    def asked(self, name: str, request: Request | None, rows: Any) -> Any:
+        if not isinstance(rows, Columns):
+            return self.replica.asked(name, request, rows)
+        if not self.takes(name, request):
+            return self.replica.asked(name, request, rows.rows)
+        return rows if request is None else request.taking(rows)
+
+    def left(self, name: str, delta: Any, keeping: list[Kept]) -> Any:
         output = self.replica.outputs[name].rows
-        if output is None:
-            return
         rows = self._outputs.get(name)
-        if rows is None:
-            output.prepare(delta)
-            keeping.append(output)
-            return
+        if output is None or rows is None:
+            return self.replica.left(name, delta, keeping)
         row_type = self.replica.plan.outputs[name].type
         columns = delta
         if not isinstance(delta, Columns):
             columns = _fitting(columns_of_rows, delta, row_type, self.texts)
         assert output.backing is not None
-        _fitting(rows.apply, output.backing.kept, columns)
+        return _fitting(rows.apply, output.backing.kept, columns)
 
-    def _stage(self) -> None:
+    def stage_wave(
+        self, keeping: list[Kept], deltas: dict[str, Any], writes: set[int] | None = None
+    ) -> None:
+        """Stage what was done; where these are given, to the containers that the wave writes."""
+        self.replica.pending = 0, keeping, deltas
         for stage in self.stored:
-            stage.stage_changes()
+            owners = map(id, stage.by_rows.containers)
+            if writes is None or not writes.isdisjoint(owners):
+                stage.stage_changes()
         for rows in self._rows():
             rows.stage()
-        self.replica._append(self._row_changes())
+        changes = self._row_changes()
+        if writes is not None:
+            all_written = writes | {id(each.store) for each in keeping}
+            changes = (each for each in changes if id(each[0]) in all_written)
+        self.replica._append(changes)
 
     def _row_changes(self) -> Iterator[tuple[Any, Any]]:
         """What stages in rows, and inputs and outputs that keep rows, have to stage."""
@@ -202,6 +229,63 @@ class ColumnReplica:
         for each in self.replica.pending[1]:
             if each.store is not None and each.store.backing is not None:
                 yield each.store, each.store.changed()
+
+    # ---- from task to task ----
+
+    def sent(self, port: Port, change: Columns, tasks: int) -> Iterator[tuple[int, bytes]] | None:
+        """A change as Arrow tables, each for the task that has the hash of their key; None where
+        rows have to be sent: what they add up to, or by a key that columns do not have."""
+        if port not in self._keys:
+            self._keys[port] = self._hashes_of(port, change.type)
+        hashes = self._keys[port]
+        if hashes is None or (port.adds is not None and port.adds in self.why):
+            return None
+        return _in_parts(change, ranges(hashes(change), tasks) if tasks > 1 else None)
+
+    def _hashes_of(self, port: Port, row_type: Any) -> Callable[[Columns], Any] | None:
+        """The hashes of the keys of a port, as `ebbflow.state.spine.hashing.hashes` has them."""
+        texts = self.texts
+        if port.key is by_row:
+            rows = records_form(row_type)
+            return lambda change: column_hashes(*rows.columns(matrix(change.fields), texts))
+        if not isinstance(port.key, Fn):
+            return None
+        try:
+            key = KeyOnColumns(port.key, row_type, texts)
+            require_plain(port.key, key.forms)
+        except NotInColumns:
+            return None
+        form = keys_form(key.forms)
+        return lambda change: column_hashes(*form.columns(key(change), texts))
+
+    def received(self, row_type: Any, tables: Sequence[Any], rows: Mapping[Any, int]) -> Columns:
+        """What has arrived at a port, in tables and as rows."""
+        texts = self.texts
+        parts = [_fitting(columns_of_table, table, row_type, texts) for table in tables]
+        if rows:
+            parts.append(_fitting(columns_of_rows, rows, row_type, texts))
+        return _owned(together(parts, texts), texts)
+
+
+def _in_parts(change: Columns, places: Any) -> Iterator[tuple[int, bytes]]:
+    """Columns as tables, those of one place together; all at the first where none are given."""
+    schema = arrow_schema(change.type)
+    if places is None:
+        yield 0, in_stream(change.batch(schema))
+        return
+    order = np.argsort(places, kind="stable")
+    table = change.taken(order).batch(schema)
+    ends = np.searchsorted(places[order], np.arange(places.max() + 2)) if len(places) else [0]
+    for place, (begin, end) in enumerate(pairwise(ends)):
+        if begin < end:
+            yield place, in_stream(table.slice(begin, end - begin))
+
+
+def _owned(columns: Columns, texts: Texts) -> Columns:
+    """Columns whose arrays may be written to."""
+    fields = [partial(_own, each) for each in columns.given]
+    weights = _own(columns.weights)
+    return Columns(columns.type, fields, weights, texts, canonical=columns.canonical)
 
 
 def _own(words: Any) -> Any:

@@ -35,6 +35,7 @@ from ebbflow.engine.spark.tasks.leader import Leader
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport, error_in
 from ebbflow.engine.spark.tasks.rounds import RoundTask
+from ebbflow.engine.spark.tasks.sending import Arrived, routes
 from ebbflow.engine.spark.tasks.single import SingleTask, struct_of
 from ebbflow.engine.spark.tasks.task import (
     SCHEMA,
@@ -45,13 +46,11 @@ from ebbflow.engine.spark.tasks.task import (
     WaveTask,
     batches,
     in_slices,
-    in_stream,
     remove_changes,
-    routes,
     taken,
     write_changes,
 )
-from ebbflow.engine.spark.tasks.transport import PackedProgram, packed, routed, unpacked
+from ebbflow.engine.spark.tasks.transport import PackedProgram, in_stream, packed, routed
 from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.state.spine.texts import TEXTS
@@ -241,15 +240,15 @@ class Epochs:
         reports = [TaskReport.read(blob) for _, port, blob in lines if port == REPORT]
         self._raise_first(reports)
         reads = {each.at for act in waves.waves[number].loops for each in act.reads}
-        blobs: dict[int, list[bytes]] = {}
+        arrived: dict[int, Arrived] = {}
         for _, port, blob in lines:
             if port in reads:
-                blobs.setdefault(port, []).append(blob)
-        if not blobs:
+                arrived.setdefault(port, Arrived(replica, waves, port)).add(blob)
+        if not arrived:
             return list(lines)
         leader = Leader(job, replica, waves, number, self.small, self.run_round)
         try:
-            made, report = leader.lead({port: unpacked(some) for port, some in blobs.items()})
+            made, report = leader.lead({port: each.in_rows() for port, each in arrived.items()})
             sent = [*routes(replica, made, waves, job.tasks)]
         except BaseException:
             self._discard([*reports, TaskReport(segments=leader.segments)])

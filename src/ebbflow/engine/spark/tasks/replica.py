@@ -21,13 +21,13 @@ from ebbflow.engine.runtime.gate import GatedInput
 from ebbflow.engine.runtime.inputs import InputState, SharedInput, input_state_of
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.loop_report import last_epoch
-from ebbflow.engine.runtime.machine import Machine, act
+from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.parts import state_parts
 from ebbflow.engine.runtime.program import Kept, RunningProgram
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows
 from ebbflow.engine.runtime.stage import by_row
-from ebbflow.engine.runtime.stages import Partial
-from ebbflow.engine.spark.tasks.waves import Act, Key, Waves
+from ebbflow.engine.spark.tasks.running import WaveRunner
+from ebbflow.engine.spark.tasks.waves import Key, Waves
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.flow.plan import Plan, Source
 from ebbflow.kernel import missing
@@ -37,7 +37,7 @@ from ebbflow.zset import trusted
 Delta = dict[Any, int]
 
 
-class Replica(RunningProgram):
+class Replica(RunningProgram, WaveRunner):
     """A program with no state of its own. Outputs that are `derived` keep no rows; where it is to
     be `readable`, all others do. `names` are those of its parts, where they are known."""
 
@@ -144,71 +144,36 @@ class Replica(RunningProgram):
         self.stage_changes()
         return deltas
 
-    def enter(self, waves: Waves, slot: int, delta: Delta) -> dict[int, Delta]:
-        """Wave 0: rows of a slot, and what steps on one row at a time make of them, by slot."""
-        return self._spread({slot: delta}, waves.provided)
+    def entered(self, name: str, change: Any, keeping: list[Kept]) -> Any:
+        state = self.inputs[name]
+        if isinstance(change, Request):
+            delta = state.request(change)
+        else:
+            delta = state.apply(trusted(change) if isinstance(change, dict) else change)
+        keeping += [state] if state.beside is None else [state, state.beside]
+        return delta
 
-    def wave(
-        self, waves: Waves, number: int, arrived: Mapping[int, Any]
-    ) -> tuple[dict[int, Delta], dict[str, Delta]]:
-        """One wave, on what has arrived by port: rows by slot for later waves, and the changes of
-        outputs that are whole. Changes of the state are staged."""
-        wave, machine = waves.waves[number], self.machine
-        pieces: dict[int, Delta] = {}
-        keeping: list[Kept] = []
-        for port, name in wave.checks.items():
-            if arrived.get(port):
-                self.inputs[name].apply(trusted(arrived[port]))
-                keeping += prepared(self.inputs[name])
-        for port, name in wave.lookups.items():
-            if port in arrived:
-                pieces[machine.inputs[name]] = self.inputs[name].request(arrived[port])
-                keeping += prepared(self.inputs[name])
-        pieces |= self._executed(wave.acts, arrived, len(waves.ports))
-        made = self._spread(pieces, waves.provided)
-        deltas = {
-            name: made[machine.outputs[name]]
-            for name in machine.readers
-            if machine.outputs[name] in made
-        }
-        for port, name in wave.keeps.items():
-            if arrived.get(port):
-                deltas[name] = arrived[port]
-                output = self.outputs[name].rows
-                if output is not None:
-                    output.prepare(arrived[port])
-                    keeping.append(output)
+    def asked(self, name: str, request: Request | None, rows: Any) -> Any:
+        return trusted(rows) if request is None else request.taking(trusted(rows))
+
+    def left(self, name: str, delta: Any, keeping: list[Kept]) -> Any:
+        output = self.outputs[name].rows
+        if output is not None:
+            output.prepare(delta)
+            keeping.append(output)
+        return delta
+
+    def stage_wave(self, keeping: list[Kept], deltas: dict[str, Any], writes: set[int]) -> None:
         self.pending = 0, keeping, deltas
-        writes = wave.writes | {id(each.store) for each in keeping}
-        self._append(each for each in self.staged() if id(each[0]) in writes)
-        return made, deltas
+        written = writes | {id(each.store) for each in keeping}
+        self._append(each for each in self.staged() if id(each[0]) in written)
 
     def loops(self, waves: Waves, number: int, arrived: Mapping[int, Any]) -> dict[int, Delta]:
         """The loops of one wave, on all that they read: rows by slot for later waves. Changes of
         the state are staged."""
         pieces = self._executed(waves.waves[number].loops, arrived, len(waves.ports))
         self.stage_changes()
-        return self._spread(pieces, waves.provided)
-
-    def _executed(
-        self, wanted: Sequence[Act], arrived: Mapping[int, Any], ports: int
-    ) -> dict[int, Delta]:
-        """Run stages on what has arrived, and give what they give."""
-        machine = self.machine
-        begin = machine.width  # where what has arrived is among the values
-        values: list[Any] = [None] * begin
-        values += [arrived.get(port) for port in range(ports)]
-        sizes = [0 if isinstance(each, (Partial, Request)) else len(each or ()) for each in values]
-        acts = [
-            act(stage, [begin + each.at if each.port else each.at for each in reads])
-            for stage, reads in wanted
-        ]
-        machine.execute(acts, values, sizes)
-        return {
-            stage.slot: values[stage.slot]
-            for stage, _ in wanted
-            if values[stage.slot] and not stage.arranges
-        }
+        return self._spread(waves, pieces)
 
     def added(self, slot: int, delta: Delta) -> dict[Any, Any]:
         """What rows add to the cells of a reduce, by key."""
@@ -219,16 +184,6 @@ class Replica(RunningProgram):
         stage.counts.seconds += perf_counter() - started
         stage.counts.rows_in += len(delta)
         return found
-
-    def _spread(self, pieces: dict[int, Delta], but: frozenset[int]) -> dict[int, Delta]:
-        """Have the steps on one row at a time run on these pieces, and on what they give."""
-        machine = self.machine
-        stages = [each for each in machine.stages if each.linear and each.slot not in but]
-        values = [pieces.get(slot) for slot in range(machine.width)]
-        sizes = [len(each or ()) for each in values]
-        machine.execute([act(stage, stage.reads) for stage in stages], values, sizes)
-        made = [*pieces, *(stage.slot for stage in stages)]
-        return {slot: delta for slot in made if (delta := values[slot])}
 
     def key_failed(self, waves: Waves, port: int, delta: Delta, error: Exception) -> Exception:
         """What to raise when the key of a port fails on some row: what the stage, or the input,
@@ -287,11 +242,6 @@ class Replica(RunningProgram):
             for i, stage in enumerate(self.machine.stages)
             if stage.counts.rows_in or stage.counts.rows_out
         ]
-
-
-def prepared(state: InputState) -> list[Kept]:
-    """What of an input has something to keep."""
-    return [state] if state.beside is None else [state, state.beside]
 
 
 def _input_state(machine: Machine, source: Source, check_input: bool) -> InputState:

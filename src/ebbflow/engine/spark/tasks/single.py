@@ -1,7 +1,7 @@
 """A whole epoch in one task.
 
 How many operators there are does not matter then, and nothing is shuffled. From
-`COLUMNS_FROM` rows on the task runs in columns, where it can (`columns`).
+`ebbflow.engine.spark.tasks.sending.COLUMNS_FROM` rows on the task runs in columns, where it can.
 """
 
 from __future__ import annotations
@@ -19,23 +19,17 @@ from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.runtime.table.given import rows_of, total
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import Line, TaskReport
+from ebbflow.engine.spark.tasks.sending import tried_in_columns
 from ebbflow.engine.spark.tasks.task import (
     EpochJob,
     Requests,
     StatefulTask,
     batches,
-    of_stream,
     taken,
 )
-from ebbflow.engine.spark.tasks.transport import add, replica_of, unpacked
+from ebbflow.engine.spark.tasks.transport import add, of_stream, replica_of, unpacked
 from ebbflow.errors import EbbflowError
-from ebbflow.kernel import missing
-from ebbflow.state.spine import StateError
 from ebbflow.zset import without_zeros
-
-COLUMNS_FROM = 1_000
-"""From so many rows on a task runs in columns, where it can: for fewer, looking things up takes
-longer than going through rows."""
 
 
 @dataclass(frozen=True)
@@ -69,40 +63,26 @@ class SingleTask:
             n: unpacked([blob]) if tables[n] is None else tables[n] for n, blob in blobs.items()
         }
         count += sum(map(len, here.values()))
-        lines, why = None, ""
-        if count >= COLUMNS_FROM:
-            lines, why = self._in_columns(replica, here, arrived, count)
+        lines, why = tried_in_columns(
+            replica, count, lambda columns: self._in_columns(replica, columns, here, arrived, count)
+        )
         yield from batches(self._in_rows(replica, here, arrived, why) if lines is None else lines)
 
     def _in_columns(
-        self, replica: Replica, here: dict[str, Any], arrived: list[Any], rows_in: int
-    ) -> tuple[list[Line] | None, str]:
-        """The lines that the epoch gives in columns; None where rows have to do it, and why, where
-        that was not known before."""
-        columns = replica.columns_for_task()
-        if columns is None:
-            absent = missing()
-            return None, f"in rows: {absent[0]} is not installed where tasks run" if absent else ""
-        if not columns.tries():
-            return None, "in rows, as the epochs before"
-        try:
-            given: dict[str, Any] = {}
-            for name, request in self.requests:
-                if columns.takes(name, request):
-                    rows = here.get(name)
-                    table = _table(arrived, self.waits.index(name)) if rows is None else rows
-                    made = columns.columns(name, table)
-                    given[name] = made if request is None else request.taking(made)
-                else:
-                    given[name] = taken(request, self._rows(replica, name, here, arrived))
-            task = StatefulTask(self.job, replica, 1)
-            lines = task.run(lambda: ([], columns.all_at_once(given)), rows_in, raising=True)
-        except StateError:
-            raise
-        except EbbflowError as error:
-            return None, columns.miss(error)
-        columns.missed = 0
-        return lines, ""
+        self, replica: Replica, columns: Any, here: dict[str, Any], arrived: list[Any], rows_in: int
+    ) -> list[Line]:
+        """The lines that the epoch gives in columns."""
+        given: dict[str, Any] = {}
+        for name, request in self.requests:
+            if columns.takes(name, request):
+                rows = here.get(name)
+                table = _table(arrived, self.waits.index(name)) if rows is None else rows
+                made = columns.columns(name, table)
+                given[name] = made if request is None else request.taking(made)
+            else:
+                given[name] = taken(request, self._rows(replica, name, here, arrived))
+        task = StatefulTask(self.job, replica, 1)
+        return task.run(lambda: ([], columns.all_at_once(given)), rows_in, raising=True)
 
     def _in_rows(
         self, replica: Replica, here: dict[str, Any], arrived: list[Any], why: str

@@ -27,18 +27,24 @@ from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.edits import key_of
 from ebbflow.engine.runtime.events import Events
 from ebbflow.engine.runtime.gc_paused import gc_paused
-from ebbflow.engine.runtime.stage import by_row
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.runtime.table.feed_tables import marked_events
 from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport
+from ebbflow.engine.spark.tasks.running import WaveRunner
+from ebbflow.engine.spark.tasks.sending import (
+    Arrived,
+    RowsWanted,
+    routes,
+    sent,
+    tried_in_columns,
+)
 from ebbflow.engine.spark.tasks.transport import (
     PackedProgram,
     add,
-    partials,
+    in_stream,
     replica_of,
     routed,
-    unpacked,
 )
 from ebbflow.engine.spark.tasks.waves import Waves
 from ebbflow.errors import EbbflowError, cause_of
@@ -62,8 +68,6 @@ SCHEMA = StructType(
 """That of lines; a text would be parsed by Java each time."""
 CHANGES = "changes"
 _ARROW = pa.schema([("task", pa.int32()), ("port", pa.int32()), ("blob", pa.binary())])
-_STREAM = b"\xff\xff\xff\xff"
-"""How an Arrow stream begins, and no pickle."""
 _CHUNK = 1 << 16
 _BATCH = 200_000
 
@@ -183,41 +187,62 @@ class EnterTask:
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         replica.machine.count_anew()
-        row_type = replica.row_type(self.slot)
-        total: Delta = {}
-        rows_in = 0
+        some: list[Any] = []
+        size = rows_in = 0
         try:
             for batch in given:
-                rows_in += batch.num_rows
-                if isinstance(self.request, Events):
-                    state: Any = replica.inputs[self.by_key]
-                    rows: list[Any] = marked_events(state, batch, self.request)
-                    weights = [1] * len(rows)
-                else:
-                    rows, weights = from_arrow(batch, row_type)
-                if len(total) > _BATCH:
-                    yield from batches(self._lines(replica, without_zeros(total)))
-                    total = {}
-                add(total, rows, weights)
-            yield from batches(self._lines(replica, without_zeros(total)))
+                some.append(batch)
+                size += batch.num_rows
+                if size > _BATCH:
+                    yield from batches(self._lines(replica, some, size))
+                    rows_in, size, some = rows_in + size, 0, []
+            rows_in += size
+            yield from batches(self._lines(replica, some, size))
         except EbbflowError as error:
             yield from batches([TaskReport.failed(error, 0).line()])
         known = self.slot in replica.machine.inputs.values() and not self.job.bulk
         report = TaskReport(rows_in=rows_in if known else 0, stats=replica.stats())
         yield from batches([report.line()])
 
-    def _lines(self, replica: Replica, delta: Delta) -> Iterator[Line]:
-        waves = self.job.waves(replica)
-        if self.by_key:
-            number = waves.looked_up[self.by_key]
+    def _lines(self, replica: Replica, some: list[Any], size: int) -> list[Line]:
+        lines, _ = tried_in_columns(
+            replica, size,
+            lambda columns: self._routed(replica, columns, self._columns(columns, some)),
+        )  # fmt: skip
+        if lines is None:
+            lines = self._routed(replica, replica, self._rows(replica, some))
+        return lines
+
+    def _columns(self, columns: Any, some: list[Any]) -> Any:
+        """The batches of an input as columns."""
+        inputs = columns.machine.inputs
+        name = next((name for name, slot in inputs.items() if slot == self.slot), None)
+        if name is None or (self.by_key and not columns.takes(name, self.request)):
+            raise RowsWanted
+        return columns.columns(name, pa.Table.from_batches(some))
+
+    def _rows(self, replica: Replica, some: list[Any]) -> Delta:
+        """The batches as rows with weights, or as events."""
+        total: Delta = {}
+        for batch in some:
             if isinstance(self.request, Events):
-                for task, blob in routed(delta, key_of, self.job.tasks, replica.token):
-                    yield task, number, blob
-                return
-            yield from _sent(replica, waves, number, delta, self.job.tasks)
-            return
-        pieces = replica.enter(waves, self.slot, delta)
-        yield from routes(replica, pieces, waves, self.job.tasks)
+                state: Any = replica.inputs[self.by_key]
+                rows: list[Any] = marked_events(state, batch, self.request)
+                add(total, rows, [1] * len(rows))
+            else:
+                add(total, *from_arrow(batch, replica.row_type(self.slot)))
+        return without_zeros(total)
+
+    def _routed(self, replica: Replica, runner: WaveRunner, delta: Any) -> list[Line]:
+        """What comes in, through steps on one row at a time, to where it goes."""
+        waves, tasks = self.job.waves(replica), self.job.tasks
+        if not self.by_key:
+            return list(routes(replica, runner.enter(waves, self.slot, delta), waves, tasks))
+        number = waves.looked_up[self.by_key]
+        if isinstance(self.request, Events):
+            found = routed(delta, key_of, tasks, replica.token)
+            return [(task, number, blob) for task, blob in found]
+        return list(sent(replica, waves, number, delta, tasks))
 
 
 @dataclass(frozen=True)
@@ -246,43 +271,6 @@ def in_slices(tables: Sequence[Any], count: int) -> Any:
     return pa.table({"table": pa.array(numbers, pa.int32()), "slice": pa.array(blobs, pa.binary())})
 
 
-def in_stream(table: Any) -> bytes:
-    """A table as a blob; `of_stream` reads it."""
-    out = pa.BufferOutputStream()
-    with pa.ipc.new_stream(out, table.schema) as stream:
-        stream.write_table(table)
-    blob: bytes = out.getvalue().to_pybytes()
-    return blob
-
-
-def of_stream(blob: bytes) -> Any:
-    """The table in a blob; None where it holds rows, which are pickled."""
-    if not blob.startswith(_STREAM):
-        return None
-    with pa.ipc.open_stream(blob) as stream:
-        return stream.read_all()
-
-
-def routes(replica: Replica, pieces: dict[int, Delta], waves: Waves, tasks: int) -> Iterator[Line]:
-    """Lines with the rows of these slots, to every port that they go to."""
-    for slot, delta in pieces.items():
-        for number in waves.routes.get(slot, ()):
-            yield from _sent(replica, waves, number, delta, tasks)
-
-
-def _sent(replica: Replica, waves: Waves, number: int, delta: Delta, tasks: int) -> Iterator[Line]:
-    port = waves.ports[number]
-    if port.adds is not None:
-        lines = list(routed(replica.added(port.adds, delta), by_row, tasks, replica.token))
-    else:
-        try:
-            lines = list(routed(delta, port.key, tasks, replica.token))
-        except Exception as error:
-            raise replica.key_failed(waves, number, delta, error) from cause_of(error)
-    for task, blob in lines:
-        yield task, number, blob
-
-
 @dataclass(frozen=True)
 class WaveTask:
     """One wave: what has arrived for this task goes through its stages."""
@@ -295,29 +283,45 @@ class WaveTask:
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
         replica = replica_of(self.job.program)
         waves = self.job.waves(replica)
-        blobs: dict[int, list[bytes]] = {}
+        arrived: dict[int, Arrived] = {}
         out: list[Line] = []
         for line in lines_of(given):
             _, port, blob = line
             if port == REPORT or waves.ports[port].wave > self.wave:
                 out.append(line)
             else:
-                blobs.setdefault(port, []).append(blob)
-        if blobs:
-            arrived: dict[int, Any] = {
-                port: unpacked(some) if waves.ports[port].adds is None else partials(some)
-                for port, some in blobs.items()
-            }
-            for port, name in waves.waves[self.wave].lookups.items():
-                if port in arrived:
-                    arrived[port] = taken(dict(self.requests)[name], arrived[port])
-
-            def work() -> Worked:
-                made, deltas = replica.wave(waves, self.wave, arrived)
-                return list(routes(replica, made, waves, self.job.tasks)), deltas
-
-            out += StatefulTask(self.job, replica, self.wave).run(work)
+                arrived.setdefault(port, Arrived(replica, waves, port)).add(blob)
+        if arrived:
+            size = sum(each.size for each in arrived.values())
+            lines, why = tried_in_columns(
+                replica,
+                size,
+                lambda columns: self._run(
+                    replica, waves, columns, {p: a.in_columns(columns) for p, a in arrived.items()}
+                ),
+            )
+            if lines is None:
+                rows = {port: each.in_rows() for port, each in arrived.items()}
+                lines = self._run(replica, waves, replica, rows, why)
+            out += lines
         yield from batches(out)
+
+    def _run(
+        self, replica: Replica, waves: Waves, runner: WaveRunner, arrived: dict[int, Any],
+        why: str = "",
+    ) -> list[Line]:  # fmt: skip
+        """The stages of the wave, in rows or in columns, on what has arrived."""
+        for port, name in waves.waves[self.wave].lookups.items():
+            if port in arrived:
+                arrived[port] = runner.asked(name, dict(self.requests)[name], arrived[port])
+
+        def work() -> Worked:
+            made, deltas = runner.wave(waves, self.wave, arrived)
+            return list(routes(replica, made, waves, self.job.tasks)), deltas
+
+        return StatefulTask(self.job, replica, self.wave).run(
+            work, raising=runner is not replica, why=why
+        )
 
 
 class StatefulTask:

@@ -5,7 +5,7 @@ classes are put where `pickle` looks for them, so that a row of a class that the
 defines can be pickled and unpickled in workers, which have never seen that script.
 
 Rows go from task to task as pickles of plain tuples with the class said once: nothing is lost, and
-nothing has to fit into columns.
+nothing has to fit into columns. Columns go as Arrow streams. A *blob* is either.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
 from pyspark import cloudpickle
 
 from ebbflow.engine.runtime.stages import Partial
@@ -35,6 +36,8 @@ from ebbflow.zset import without_zeros
 
 Delta = dict[Any, int]
 _MAIN = "__main__"
+_STREAM = b"\xff\xff\xff\xff"
+"""How an Arrow stream begins, and no pickle."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,23 @@ def add(total: Delta, rows: list[Any], weights: list[int]) -> None:
     get = total.get
     for row, weight in zip(rows, weights, strict=True):
         total[row] = get(row, 0) + weight
+
+
+def in_stream(table: Any) -> bytes:
+    """A table as a blob; `of_stream` reads it."""
+    out = pa.BufferOutputStream()
+    with pa.ipc.new_stream(out, table.schema) as stream:
+        stream.write_table(table)
+    blob: bytes = out.getvalue().to_pybytes()
+    return blob
+
+
+def of_stream(blob: bytes) -> Any:
+    """The table in a blob; None where it holds rows, which are pickled."""
+    if not blob.startswith(_STREAM):
+        return None
+    with pa.ipc.open_stream(blob) as stream:
+        return stream.read_all()
 
 
 def routed(delta: Delta, key: Any, tasks: int, token: str = "") -> Iterable[tuple[int, bytes]]:
