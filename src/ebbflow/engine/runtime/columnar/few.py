@@ -24,6 +24,7 @@ from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet
 
+
 class Part(NamedTuple):
     """A value of a row: what a function gives, or True; None where one of the tests in `when` does
     not hold. Its words have this form."""
