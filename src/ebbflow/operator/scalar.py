@@ -156,7 +156,8 @@ class OneRowFilter(BothIndexed):
             if spots is not None:
                 found = [pair for spot in spots for pair in order.rows[spot].items()]
                 return [*found, *order.aside.items()]
-        return lefts.groups.get(key, {}).items()
+        rows: dict[Any, int] = lefts.groups.get(key, {})
+        return rows.items()
 
     def read(self, state: State) -> dict[Any, int]:
         """The whole output, from the state."""

@@ -33,7 +33,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Hashable)
 
 Change = ZSet[Any] | dict[Any, int]
-Grouped = dict[Any, Iterable[tuple[Any, int]]]
+Grouped = dict[Any, list[tuple[Any, int]]]
 NOT_YET: Any = object()
 FEW = 4
 """So many rows of a key are listed, at most: where one of them goes, all are hashed. With 64, small
@@ -154,7 +154,9 @@ class Index(Journalled[Grouped], Generic[K, R]):
         """Add rows that are by key already, and give those whose weight is negative now."""
         groups, loose, negative = self.groups, self.loose, []
         at = row = NOT_YET
-        known = new = total = size = None
+        known: Any = None
+        new: Any = None
+        total = size = None
         try:
             if self.journal is not None:
                 self.journal.append(found)

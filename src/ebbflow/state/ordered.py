@@ -36,7 +36,7 @@ class OrderedIndex(Index[Any, Any]):
 
     __slots__ = ("empty", "replaced")
 
-    groups: dict[Any, Tree[Any]]  # type: ignore[assignment]
+    groups: dict[Any, Tree[Any]]
 
     def __init__(
         self, empty: Tree[Any], key: Any = None, by_key: Callable[[Any], Grouped] | None = None
