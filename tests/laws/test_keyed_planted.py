@@ -19,7 +19,7 @@ from ebbflow.reducer import Reducer
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.running import ReduceByKey
-from ebbflow.state.index import Index, added_up
+from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import Ranking
 from ebbflow.state.tree_totals import totals
 from ebbflow.zset import ZSet
@@ -46,8 +46,9 @@ class StaleSemi(Semi):
 
         def stale(from_left: Any, from_right: Any, lefts: Any, counts: Any) -> Any:
             there = dict(counts.values)
-            rows = [pair for held in lefts.values() for pair in added_up(held).items()]
-            before: Any = Index(self.left_key, ZSet(rows))
+            before: Any = Index(
+                self.left_key, ZSet([p for group in lefts.values() for p in group.items()])
+            )
             before.apply({row: -weight for pairs in from_left.values() for row, weight in pairs})
             out = semi({}, from_right, before.groups, counts)
             for key, pairs in from_left.items():

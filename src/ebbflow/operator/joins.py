@@ -30,7 +30,7 @@ from ebbflow.fn import Fn
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.relation import TWO_BAGS, Bag, sides
 from ebbflow.state.cells import ABSENT, Cells
-from ebbflow.state.index import Grouped, Index, added_up, not_there, settled
+from ebbflow.state.index import Grouped, Index, not_there
 from ebbflow.zset import trusted, without_zeros
 
 
@@ -127,8 +127,8 @@ class Join(OnKeys):
     def init(self, x: tuple[Bag, Bag]) -> tuple[Index[Any, Any], Index[Any, Any]]:
         left, right = x
         return (
-            Index(self.left_key, left, self.by_left, loose=True),
-            Index(self.right_key, right, self.by_right, loose=True),
+            Index(self.left_key, left, self.by_left),
+            Index(self.right_key, right, self.by_right),
         )
 
     def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
@@ -159,9 +159,7 @@ _JOIN = """
     get = out.get
     for key, pairs in from_left.items():
         if key in rights:
-            there = rights[key]
-            if type(there) is tuple: there = there,
-            else: there = (there if type(there) is dict else $settled(rights, key)).items()
+            there = rights[key].items()
             for left, weight in pairs:
                 for right, count in there:
                     $emit
@@ -176,9 +174,7 @@ _JOIN = """
                 for left, count in old:
                     $emit_again
         elif key in lefts:
-            there = lefts[key]
-            if type(there) is tuple: there = there,
-            else: there = (there if type(there) is dict else $settled(lefts, key)).items()
+            there = lefts[key].items()
             for right, weight in pairs:
                 for left, count in there:
                     $emit
@@ -213,17 +209,18 @@ def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[...
 
     loop.template(
         _JOIN, emit=partial(emit, one_to_one), emit_again=partial(emit, False),
-        rows_before=rows_before, settled=settled,
+        rows_before=rows_before,
         out="out" if one_to_one else f"{loop.bind(without_zeros)}(out)",
     )  # fmt: skip
     return loop.function()
 
 
-def rows_before(held: Any, changed: Any) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
-    """The rows of a key, given what is held of it, as they were before a change of them: those that
-    it leaves alone, and those that it does not."""
-    rows = {} if held is None else added_up(held)
-    rest, old = rows.copy() if rows is held else rows, []
+def rows_before(
+    rows: dict[Any, int] | None, changed: Any
+) -> tuple[dict[Any, int], list[tuple[Any, int]]]:
+    """The rows of a key as they were before a change of them: those that it leaves alone, and those
+    that it does not."""
+    rest, old = {} if rows is None else rows.copy(), []
     for row, weight in changed:
         weight = rest.pop(row, 0) - weight
         if weight:
@@ -285,7 +282,7 @@ _SEMI = """
         $check
         if (old > 0) is not (now > 0):
             if now $passes:
-                out.update($added_up(lefts.get(key, {})))
+                out.update(lefts.get(key, ()))
             else:
                 rest, changed = $rows_before(lefts.get(key), from_left.get(key, ()))
                 out.update({row: -weight for row, weight in (*rest.items(), *changed)})
@@ -321,10 +318,7 @@ class Semi(OnKeys):
 
     def init(self, x: tuple[Bag, Bag]) -> tuple[Index[Any, Any], Cells[Any, int]]:
         left, right = x
-        return (
-            Index(self.left_key, left, self.by_left, loose=True),
-            Cells(right.map(self.right_key).items()),
-        )
+        return Index(self.left_key, left, self.by_left), Cells(right.map(self.right_key).items())
 
     def step(self, state: Any, change: Any) -> tuple[Any, Bag]:
         index, counts = state
@@ -342,7 +336,7 @@ class Semi(OnKeys):
         check = f"if now < 0: raise {loop.bind(not_there)}(next(r for r, n in pairs if n < 0))"
         loop.template(
             _SEMI, passes="<= 0" if self.anti else "> 0", check=check if self.bag else "",
-            ABSENT=ABSENT, rows_before=rows_before, added_up=added_up,
+            ABSENT=ABSENT, rows_before=rows_before,
         )  # fmt: skip
         return loop.function()
 

@@ -156,8 +156,7 @@ class OneRowFilter(BothIndexed):
             if spots is not None:
                 found = [pair for spot in spots for pair in order.rows[spot].items()]
                 return [*found, *order.aside.items()]
-        rows: dict[Any, int] = lefts.groups.get(key, {})
-        return rows.items()
+        return lefts.groups.get(key, {}).items()
 
     def read(self, state: State) -> dict[Any, int]:
         """The whole output, from the state."""

@@ -55,7 +55,7 @@ class WithinRows(ByKey):
         found: Grouped = {}
         time, pane = self.time, self.pane
         for row, weight in pairs:
-            found.setdefault(pane(time(row)), []).append((row, weight))
+            found.setdefault(pane(time(row)), []).append((row, weight))  # type: ignore[attr-defined]
         return found
 
     def init(self, x: Bag) -> tuple[Index[Any, Any], Cells[Any, Any]]:

@@ -9,12 +9,6 @@ be of a `bag`. A row of weight zero is not there, and a key without rows is not 
 
 `groups` is a plain dict of plain dicts, for loops that cannot afford a call per row. An engine that
 keeps its state elsewhere has a `Backing` put the groups of the touched keys into it.
-
-In an index that is `loose`, a key has a dict when somebody has looked at its rows, when one of
-them has gone, or when there are many; until then they are held as they came: one is the pair of the
-row and its weight, a few are a list of such pairs, where a row may be more than once. To hash a row
-and to make a dict for it takes longer than all else that an index does, and in a join most rows of
-a large side meet nobody. `added_up` and `settled` make a dict of what is held.
 """
 
 from __future__ import annotations
@@ -27,17 +21,14 @@ from ebbflow.chain import grouping
 from ebbflow.errors import NotDeterministic
 from ebbflow.state.backing import ABSENT, Codec
 from ebbflow.state.cells import Journalled
-from ebbflow.zset import ZSet, add_into, without_zeros
+from ebbflow.zset import ZSet, add_into
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound=Hashable)
 
 Change = ZSet[Any] | dict[Any, int]
-Grouped = dict[Any, list[tuple[Any, int]]]
+Grouped = dict[Any, Iterable[tuple[Any, int]]]
 NOT_YET: Any = object()
-FEW = 4
-"""So many rows of a key are listed, at most: where one of them goes, all are hashed. With 64, small
-steps that take rows away of keys with thirty rows took twice as long."""
 
 
 class Index(Journalled[Grouped], Generic[K, R]):
@@ -56,7 +47,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
     {'fig': 1}
     """
 
-    __slots__ = ("bag", "grouping", "groups", "key", "loose", "pending")
+    __slots__ = ("bag", "grouping", "groups", "key", "pending")
 
     codec: Codec | None = None
     """How the rows of a key are held here, where that is not a dict of weights."""
@@ -68,11 +59,10 @@ class Index(Journalled[Grouped], Generic[K, R]):
         by_key: Callable[[Any], Grouped] | None = None,
         *,
         bag: bool = False,
-        loose: bool = False,
     ) -> None:
         self.key = key
-        self.bag, self.loose = bag, loose
-        self.groups: dict[Any, Any] = {}
+        self.bag = bag
+        self.groups: dict[Any, dict[R, int]] = {}
         self.pending: Grouped = {}
         self.grouping = grouping(key) if by_key is None else by_key
         self.journal = None
@@ -152,48 +142,18 @@ class Index(Journalled[Grouped], Generic[K, R]):
 
     def put(self, found: Grouped) -> list[R]:
         """Add rows that are by key already, and give those whose weight is negative now."""
-        groups, loose, negative = self.groups, self.loose, []
+        groups, negative = self.groups, []
         at = row = NOT_YET
-        known: Any = None
-        new: Any = None
-        total = size = None
+        known = new = total = None
         try:
             if self.journal is not None:
                 self.journal.append(found)
             for at, pairs in found.items():
                 group = groups.get(at)
-                if loose and type(group) is not dict:
-                    weight = pairs[0][1]
-                    if weight < 0:
-                        if len(pairs) < 3 and group == (pairs[0][0], -weight):
-                            if len(pairs) == 1:
-                                new = pairs
-                                del groups[at]
-                                continue
-                            if pairs[1][1] > 0:
-                                new = groups[at] = pairs[1]
-                                continue
-                    elif len(pairs) == 1 or min([weight for _, weight in pairs]) > 0:
-                        if group is None:
-                            new = pairs[0] if len(pairs) == 1 else _held(pairs)
-                            groups[at] = new
-                            continue
-                        size = len(group)
-                        if size + len(pairs) <= FEW:
-                            if type(group) is list:
-                                new = group
-                                group.extend(pairs)
-                            else:
-                                new = groups[at] = [group, *pairs]
-                            continue
-                    if group is not None:
-                        group = settled(groups, at)
                 if group is None:
-                    new = groups[at] = added_up(pairs) if loose else dict(pairs)
-                    if not new:
-                        del groups[at]
-                    elif min(new.values()) < 0:
-                        negative += [row for row, weight in new.items() if weight < 0]
+                    new = groups[at] = dict(pairs)
+                    if min(new.values()) < 0:
+                        negative += [row for row, weight in pairs if weight < 0]
                     continue
                 for row, weight in pairs:
                     total = group.get(row, 0) + weight
@@ -209,19 +169,17 @@ class Index(Journalled[Grouped], Generic[K, R]):
                     del groups[at]
         except BaseException:
             if self.journal and self.journal[-1] is found:
-                done = total if known is row else None
-                self.journal[-1] = self._so_far(found, at, new, row, done, size)
+                self.journal[-1] = self._so_far(
+                    found, at, new, row, total if known is row else None
+                )
             raise
         return negative
 
-    def _so_far(
-        self, found: Grouped, last: Any, new: Any, row: Any, total: Any, size: Any
-    ) -> Grouped:
+    def _so_far(self, found: Grouped, last: Any, new: Any, row: Any, total: Any) -> Grouped:
         """What of a change is done, when `put` was cut short at the key `last`.
 
-        A group that is `new`, or is gone, or is a list, which had this `size`, is there altogether
-        or not at all. In any other the rows before `row` are done, and that one too if `total`,
-        where that is known already, is its weight.
+        A group that is `new` is there altogether or not at all. In any other the rows before `row`
+        are done, and that one too if `total`, where that is known already, is its weight.
         """
         done: Grouped = {}
         for at, pairs in found.items() if last is not NOT_YET else ():
@@ -230,13 +188,9 @@ class Index(Journalled[Grouped], Generic[K, R]):
                 continue
             group = self.groups.get(at, {})
             rows = [pair[0] is row for pair in pairs]
-            if new is pairs:
-                whole = at not in self.groups
-            else:
-                whole = group is new and (type(group) is not list or len(group) != size)
-            if whole:
+            if group is new:
                 done[at] = pairs
-            elif type(group) is dict and True in rows:
+            elif True in rows:
                 stop = rows.index(True) + (total is not None and group.get(row, 0) == total)
                 done[at] = list(pairs)[:stop]
             break
@@ -245,7 +199,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def _astray(self, row: R) -> NotDeterministic:
         """The error for a row of negative weight; when it is there under another key, that one."""
         for at, group in self.groups.items():
-            if added_up(group).get(row, 0) > 0:
+            if group.get(row, 0) > 0:
                 return NotDeterministic(
                     "a row is taken back, and its key is another than when it came",
                     row=row,
@@ -270,41 +224,37 @@ class Index(Journalled[Grouped], Generic[K, R]):
         for entry in self._open():
             for at, pairs in entry.items():
                 if at not in found:
-                    found[at] = self.apart(self.groups.get(at, {}))
+                    found[at] = self.groups.get(at, {}).copy()
                 add_into(found[at], {row: -weight for row, weight in pairs})
         return {at: group or ABSENT for at, group in found.items()}
 
-    def apart(self, held: Any) -> dict[R, int]:
-        return held.copy() if type(held) is dict else added_up(held)
+    def apart(self, held: dict[R, int]) -> dict[R, int]:
+        return held.copy()
 
     def everything(self) -> dict[Any, dict[R, int]]:
-        """All groups, also those that are not in memory, as dicts."""
-        found = self.groups if self.backing is None else self.backing.everything()
-        return {at: added_up(held) for at, held in found.items()} if self.loose else found
+        """All groups, also those that are not in memory."""
+        return self.groups if self.backing is None else self.backing.everything()
 
     def weight(self, row: R) -> int:
         """How often `row` is there; 0 when it is not."""
         at = () if self.key is None else self.key(row)
-        return added_up(self.groups.get(at, {})).get(row, 0)
+        return self.groups.get(at, {}).get(row, 0)
 
     def holds(self, change: ZSet[R]) -> bool:
         """Whether every row that `change` takes away is there so often."""
         return all(weight > 0 or self.weight(row) + weight >= 0 for row, weight in change.items())
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Index):
-            return NotImplemented
-        return _all_added_up(self.groups) == _all_added_up(other.groups)
+        return self.groups == other.groups if isinstance(other, Index) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt, (self.key, self.groups, self.bag, self.loose)
+        return _rebuilt, (self.key, self.groups, self.bag)
 
     def __repr__(self) -> str:
         key = "None" if self.key is None else function_name(self.key)
-        groups = _all_added_up(self.groups).values()
-        rows = {row: weight for group in groups for row, weight in group.items()}
+        rows = {row: weight for group in self.groups.values() for row, weight in group.items()}
         return f"Index({key}, {ZSet(rows)!r})"
 
 
@@ -352,44 +302,8 @@ class Far:
         return self.rows[row]
 
 
-def added_up(held: Any) -> dict[Any, int]:
-    """The rows that are held for a key, each with its weight: the very dict, where they are one.
-
-    >>> added_up(("fig", 1)), added_up([("fig", 1), ("nut", 2), ("fig", 1)])
-    ({'fig': 1}, {'fig': 2, 'nut': 2})
-    """
-    if type(held) is tuple:
-        return {held[0]: held[1]}
-    if type(held) is not list:
-        return held  # type: ignore[no-any-return]
-    rows = dict(held)
-    if len(rows) == len(held):
-        return rows
-    rows = dict.fromkeys(rows, 0)
-    for row, weight in held:
-        rows[row] += weight
-    return without_zeros(rows)
-
-
-def settled(groups: dict[Any, Any], key: Any) -> dict[Any, int]:
-    """The rows of a key as a dict, which is what is held of them from now on."""
-    rows = groups[key] = added_up(groups[key])
-    return rows
-
-
-def _held(pairs: list[tuple[Any, int]]) -> Any:
-    """How some rows of positive weight are held where there were none."""
-    return pairs[:] if len(pairs) <= FEW else added_up(pairs)
-
-
-def _all_added_up(groups: dict[Any, Any]) -> dict[Any, Any]:
-    return {at: added_up(held) for at, held in groups.items()}
-
-
-def _rebuilt(
-    key: Any, groups: dict[Any, dict[Any, int]], bag: bool, loose: bool = False
-) -> Index[Any, Any]:
-    index: Index[Any, Any] = Index(key, bag=bag, loose=loose)
+def _rebuilt(key: Any, groups: dict[Any, dict[Any, int]], bag: bool) -> Index[Any, Any]:
+    index: Index[Any, Any] = Index(key, bag=bag)
     index.groups = groups
     return index
 

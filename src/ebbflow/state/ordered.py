@@ -36,7 +36,7 @@ class OrderedIndex(Index[Any, Any]):
 
     __slots__ = ("empty", "replaced")
 
-    groups: dict[Any, Tree[Any]]
+    groups: dict[Any, Tree[Any]]  # type: ignore[assignment]
 
     def __init__(
         self, empty: Tree[Any], key: Any = None, by_key: Callable[[Any], Grouped] | None = None

@@ -121,7 +121,7 @@ class Compiler:
         self.absorbed: dict[int, int] = {}
         self.count = consumers(self.plan)
         self.after = self._after()
-        self.rows_wanted, self.looked_through = self._rows_wanted()
+        self.rows_wanted = self._rows_wanted()
         for node in self.plan.nodes():
             self.ports[id(node)] = self._port(node)
         for source in plan.sources.values():  # also those that nothing reads, after the rewrites
@@ -219,8 +219,7 @@ class Compiler:
         if (id(node), key) not in self.rows_wanted:
             return self._add(GroupByKeyStage(node, slot, key, by_key, chain)), None
         bag = guarded or node.bag
-        loose = not (self.apart or self.stored) and (id(node), key) not in self.looked_through
-        index: Index[Any, Any] = Index(key, None, by_key, bag=bag, loose=loose)
+        index: Index[Any, Any] = Index(key, None, by_key, bag=bag)
         return self._add(ArrangeStage(node, slot, key, index, owner, chain)), index
 
     def _bagged(self, node: Node, slot: int, owner: Node, key: Fn | None) -> int:
@@ -243,19 +242,16 @@ class Compiler:
             self.ordered[at] = self._add(ArrangeStage(node, slot, key, index, owner)), index
         return self.ordered[at]
 
-    def _rows_wanted(self) -> tuple[set[tuple[int, Any]], set[tuple[int, Any]]]:
-        """Which nodes are kept by which keys, and of these, where the rows of a key are looked
-        through whenever it changes."""
+    def _rows_wanted(self) -> set[tuple[int, Any]]:
         wanted: set[tuple[int, Any]] = set()
-        looked_through: set[tuple[int, Any]] = set()
         for node in self.plan.nodes():
             if isinstance(node, (Join, Semi)):
                 wanted.add((id(node.left), node.left_key))
             if isinstance(node, Join):
                 wanted.add((id(node.right), node.right_key))
             if isinstance(node, Reduce) and reducing(node, WHOLE).keeps_rows:
-                looked_through.add((id(node.parent), node.key))
-        return wanted | looked_through, looked_through
+                wanted.add((id(node.parent), node.key))
+        return wanted
 
     # ---- nodes with state ----
 

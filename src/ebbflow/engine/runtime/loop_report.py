@@ -21,7 +21,6 @@ from ebbflow.flow.describe import fn_text
 from ebbflow.flow.items import LoopRun
 from ebbflow.flow.plan import Iterate, Node
 from ebbflow.flow.rewrite.terms import Term
-from ebbflow.state.index import added_up
 from ebbflow.state.tree import Tree
 
 NOTHING: Mapping[int, str] = {}
@@ -58,8 +57,7 @@ def rows_in(container: Any) -> int:
     """How many rows of state a container holds."""
     groups = getattr(container, "groups", None)
     if groups is not None:
-        loose = getattr(container, "loose", False)
-        return sum([len(added_up(rows)) if loose else len(rows) for rows in groups.values()])
+        return sum(map(len, groups.values()))
     if not hasattr(container, "values"):
         return len(container)
     return sum([each.distinct if type(each) is Tree else 1 for each in container.values.values()])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.state.backing import ABSENT, Backing
 from ebbflow.state.cells import Journalled
-from ebbflow.state.index import Index, added_up
+from ebbflow.state.index import Index
 from ebbflow.zset import add_into
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Original:
     def weights(self, asked: Sequence[tuple[Any, Any]]) -> list[int]:
         """The weights of rows, each given with its key."""
         groups = self._there({key for key, _ in asked})
-        return [added_up(groups.get(key, {})).get(row, 0) for key, row in asked]
+        return [groups.get(key, {}).get(row, 0) for key, row in asked]
 
     def append(self, change: Any) -> None:
         """Nothing is stored: the backing keeps what changes."""
@@ -71,7 +71,7 @@ class Original:
             if self.layout == "value":
                 yield key, value, 1
             else:
-                for row, weight in added_up(value).items():
+                for row, weight in value.items():
                     yield key, row, weight
 
     def _there(self, keys: Iterable[Any]) -> Values:
