@@ -13,7 +13,7 @@ from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.runtime.stage import by_row
-from ebbflow.engine.spark.tasks import task
+from ebbflow.engine.spark.tasks import sending
 from ebbflow.engine.spark.tasks.transport import ranges, routed
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.testing import random_epochs
@@ -71,7 +71,7 @@ def test_003_H8_an_epoch_in_ranges_of_anything_else_is_not_3_62(
         "purchases": ZSet.of([Purchase(user, 1) for user in users]),
         "gifts": ZSet.of([Gift(user, "pen") for user in users]),
     }
-    monkeypatch.setattr(task, "routed", lambda delta, key, *rest: routed(delta, by_row, *rest))
+    monkeypatch.setattr(sending, "routed", lambda delta, key, *rest: routed(delta, by_row, *rest))
     view = View(plan_of(joined), "staged", TASKS, path=str(tmp_path))
     found = view.step(epoch)
     assert len(found) < len(joined.run().step(epoch)) == len(users)

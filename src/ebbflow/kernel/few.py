@@ -121,11 +121,11 @@ _pack: Any = cgutils.pack_array
 _populate: Any = arrayobj.populate_array
 
 
-def _array_at(kind: Any, dimensions: int) -> Any:
+def _array_at(number: Any, dimensions: int) -> Any:
     """What makes an array of an address and a shape."""
 
     def typed(typing: Any, address: Any, *shape: Any) -> Any:
-        made = types.Array(kind, dimensions, "C")
+        made = types.Array(number, dimensions, "C")
 
         def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             array = context.make_array(made)(context, builder)

@@ -171,7 +171,7 @@ def array_reader(row_type: Any, dtypes: Sequence[Any]) -> Callable[[Any], dict[A
     fields = [f"field{at}" for at in range(len(names))]
     arrays, values = [*fields, "weight"], [f"value{at}" for at in range(len(names))]
     loop = GeneratedLoop("rows", "change")
-    array, kinds = loop.bind(np.ndarray), [loop.bind(each, "dtype") for each in dtypes]
+    array, types = loop.bind(np.ndarray), [loop.bind(each, "dtype") for each in dtypes]
     floats = [v for v, form in zip(values, forms, strict=True) if form.name == "float"]
     ints = [v for v, form in zip(values, forms, strict=True) if form.name == "int"]
 
@@ -182,7 +182,7 @@ def array_reader(row_type: Any, dtypes: Sequence[Any]) -> Callable[[Any], dict[A
     loop.template(
         _ARRAYS, names=(*names, WEIGHT), arrays=", ".join(arrays),
         are_arrays=" is ".join([f"type({each})" for each in arrays] + [array])
-        + "".join(f" and {each}.dtype is {kind}" for each, kind in zip(arrays, kinds, strict=True)),
+        + "".join(f" and {each}.dtype is {type}" for each, type in zip(arrays, types, strict=True)),
         shapes={(count,) for count in range(1, FEW + 1)},
         others=" or ".join(f"{each}.shape != shape" for each in arrays[1:]),
         values=", ".join(values), lists=", ".join(f"{each}.tolist()" for each in fields),
