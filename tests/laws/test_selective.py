@@ -145,7 +145,8 @@ def test_004_O7_a_front_that_misses_a_row_or_its_order_does_not_agree() -> None:
     assert not ranking.agrees(right._replace(tree=right.tree.add(3)), rows)
     disordered = Tree[int](ranking=ranking)
     disordered = disordered.update((row, 1) for row in rows)
-    disordered.root = (disordered.root[0][::-1], disordered.root[1][::-1], *disordered.root[2:])
+    (tokens, elements, *rest), height = disordered.root
+    disordered.root = (tokens[::-1], elements[::-1], *rest), height
     assert not ranking.agrees(right._replace(tree=disordered), rows)
     missing = ranking.empty.tree.update([(9, 1), (7, 1)])
     assert not ranking.agrees(TopBuffer(missing, 16, False), rows)
