@@ -35,12 +35,13 @@ class Change(NamedTuple):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The change of each table; the clock is one of them."""
-        found: dict[str, Any] = {
-            name: dict.fromkeys(self.removed.get(name, ()), -1)
-            | dict.fromkeys(self.added.get(name, ()), 1)
-            for name in TABLES
-        }
+        """The change of each table; the clock is one of them. A row that goes and comes, such as an
+        auction that is corrected to what it was, is in none."""
+        found: dict[str, Any] = {}
+        for name in TABLES:
+            added, removed = (dict.fromkeys(part.get(name, ())) for part in self[:2])
+            found[name] = {row: -1 for row in removed if row not in added}
+            found[name] |= {row: 1 for row in added if row not in removed}
         return {name: change for name, change in found.items() if change} | {"now": self.now}
 
 

@@ -59,6 +59,15 @@ def test_events_are_the_same_from_the_same_seed_however_they_are_cut() -> None:
         assert rows == [row for part in parts for row in part.added[name]]
 
 
+def test_an_auction_that_is_corrected_to_what_it_was_is_no_change() -> None:
+    market = Market(seed=1)
+    change = market.events(50, withdrawn=0)
+    auction = change.added["auction"][0]
+    again = change._replace(removed={"auction": [auction]}, added={"auction": [auction]})
+    assert "auction" in change.changes
+    assert again.changes == {"now": change.now}
+
+
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("mode", ["auto", "staged", "bulk"])
