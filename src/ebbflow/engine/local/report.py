@@ -22,6 +22,7 @@ def stats_of(program: RunningProgram, epoch: int, seconds: float) -> ViewStats:
             for name, each in program.outputs.items()
         },
         tuple(program.machine.stats()),
+        program.recomputed,
     )
 
 

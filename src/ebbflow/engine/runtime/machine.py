@@ -17,6 +17,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from ebbflow.engine.runtime.again import FormerStages
 from ebbflow.engine.runtime.closable import closable
 from ebbflow.engine.runtime.compile import Compiler
 from ebbflow.engine.runtime.failure import explained
@@ -25,7 +26,6 @@ from ebbflow.engine.runtime.loop_report import rows_in
 from ebbflow.engine.runtime.stage import Counts, Stage, nested
 from ebbflow.errors import cause_of
 from ebbflow.flow.plan import Plan, Source
-from ebbflow.state.cells import Journalled
 
 Delta = dict[Any, int]
 Act = tuple[Stage, Sequence[int], int, tuple[Any, ...], Callable[..., Any], bool, Counts]
@@ -73,8 +73,8 @@ class Machine:
             n: each for n, each in compiled.readers.items() if id(each) not in forgetting
         }
         self.by_slot = {stage.slot: stage for stage in self.stages}
-        self.open: list[Journalled[Any]] = []
-        """The containers that can still be rolled back."""
+        self.open: list[Any] = []
+        """The containers that can still be rolled back, and stages that others have replaced."""
         self.backed = False
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index tells where one is not there."""
@@ -85,9 +85,11 @@ class Machine:
         self.listed = self._choose_listed()
         """Inputs that may be given rows as a list; see `ebbflow.engine.runtime.listed`."""
 
-    def run(self, changes: Mapping[str, Delta]) -> dict[str, Delta]:
+    def run(
+        self, changes: Mapping[str, Delta], former: FormerStages | None = None
+    ) -> dict[str, Delta]:
         """Run all stages that these changes of inputs reach, and give the changes of the outputs
-        that changed. Until `commit`, `rollback` undoes it."""
+        that changed. Until `commit`, `rollback` undoes it, and has the `former` stages again."""
         values: list[Any] = [None] * self.width
         sizes = [0] * self.width
         inputs = self.inputs
@@ -96,7 +98,7 @@ class Machine:
             if slot is not None:
                 values[slot] = change
                 sizes[slot] = len(change)
-        self.open = []
+        self.open = [] if former is None else [former]
         names = tuple(changes)
         reached = self.reached.get(names)
         if reached is None:
@@ -108,6 +110,17 @@ class Machine:
                 if type(values[slot]) is not dict:
                     values[slot] = consolidated(values[slot])
         return {name: values[slot] for name, slot in outputs if values[slot]}
+
+    def run_again(self, plan: Plan, rows: Mapping[str, Delta]) -> dict[str, Delta]:
+        """Run the plan on all rows of its inputs, by stages that have no state yet, and give all
+        rows of the outputs. Until `commit`, `rollback` undoes it."""
+        former = FormerStages(self)
+        stages = Compiler(plan, apart=self.apart, stored=self.stored).stages
+        for stage, old in zip(stages, former.stages, strict=True):
+            stage.counts = old.counts
+        self.open = [former]
+        self.use(stages, None)
+        return self.run(rows, former)
 
     def use(self, stages: Sequence[Stage], by_columns: dict[int, str] | None) -> None:
         """Have these stages in the place of those that do the same."""

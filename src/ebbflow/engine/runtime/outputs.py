@@ -49,14 +49,20 @@ class OutputState:
         return self.seen
 
     def _now(self) -> ZSet[Any]:
-        if self._read is not None:
-            return from_view(self._read(), self.origin)
-        if self.rows is None:
-            assert self._whole is not None
+        if self._read is None and self.rows is None:
             rows = Rows(self._when_negative)
-            rows.rows = self._whole()
+            rows.rows = self.whole()
             self.rows = rows
-        return from_view(self.rows.whole(), self.origin)
+        return from_view(self.whole(), self.origin)
+
+    def whole(self) -> Weights:
+        """All rows with their weights, as of the last epoch."""
+        if self._read is not None:
+            return self._read()
+        if self.rows is not None:
+            return self.rows.whole()
+        assert self._whole is not None
+        return self._whole()
 
 
 def _reader(machine: Any, name: str) -> Callable[[], Weights] | None:

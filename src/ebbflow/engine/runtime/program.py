@@ -21,6 +21,7 @@ from threading import RLock
 from typing import Any
 
 from ebbflow.change.requests import Request
+from ebbflow.engine.runtime.again import FEW, computed_again, pays
 from ebbflow.engine.runtime.batches import Batches, BatchName
 from ebbflow.engine.runtime.closable import Forgotten
 from ebbflow.engine.runtime.events import InputNotes
@@ -73,6 +74,8 @@ class RunningProgram:
         self.batches = Batches()
         self.forgetting = Forgetting(machine, inputs)
         """What is forgotten behind inputs that put late rows aside."""
+        self.recomputed = 0
+        """In how many epochs it was computed again, and the change not followed."""
         self.observers: list[Callable[[Pending], None]] = []
         """Called before an epoch is kept, perhaps twice."""
 
@@ -105,6 +108,7 @@ class RunningProgram:
         inputs, outputs = self.inputs, self.outputs
         changes: dict[str, Weights] = {}
         keeping: list[Kept] = []
+        large = False
         for name, change in given.items():
             state = inputs.get(name)
             if state is None:
@@ -119,10 +123,12 @@ class RunningProgram:
             if delta:
                 changes[name] = delta
                 keeping.append(state)
+                large |= len(delta) > FEW
             if state.beside is not None and state.beside.waiting:
                 keeping.append(state.beside)
         self.changes = changes
-        deltas: OutputDeltas = self.machine.run(changes)
+        again = large and pays(self, changes)
+        deltas: OutputDeltas = computed_again(self, changes) if again else self.machine.run(changes)
         if self.forgetting.active:
             keeping += self.forgetting.due(sum(map(len, changes.values())))
         for name, delta in deltas.items():

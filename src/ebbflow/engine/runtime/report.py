@@ -65,6 +65,7 @@ class ViewStats(Preformatted):
 
     `nodes` are those of the machine: label, place, rows in and out, rows of state, seconds.
     `inputs` and `outputs` say how many different rows are kept for each; None where none are.
+    `recomputed` says in how many epochs most rows went, and all was computed again from the rest.
     """
 
     epochs: int
@@ -72,6 +73,7 @@ class ViewStats(Preformatted):
     inputs: Mapping[str, int | None]
     outputs: Mapping[str, int | None]
     nodes: Sequence[Any]
+    recomputed: int = 0
 
     def __repr__(self) -> str:
         head = ("", "rows in", "rows out", "state rows", "ms", "place")
@@ -90,9 +92,9 @@ class ViewStats(Preformatted):
             ),
             *(_kept_line("output", name, kept) for name, kept in self.outputs.items()),
         ]
-        return "\n".join(
-            [f"{self.epochs:,} epochs, {self.seconds:,.3f} s", *table(head, lines, (0, 5))]
-        )
+        again = f", {self.recomputed:,} of them computed again" if self.recomputed else ""
+        did = f"{self.epochs:,} epochs{again}, {self.seconds:,.3f} s"
+        return "\n".join([did, *table(head, lines, (0, 5))])
 
 
 def _kept_line(what: str, name: str, kept: int | None) -> tuple[str, ...]:
