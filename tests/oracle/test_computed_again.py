@@ -103,6 +103,11 @@ def test_what_is_followed() -> None:
         view = loaded(by_city(), **options)
         view.step(orders=change)
         assert view.stats().recomputed == 0
+    orders = ef.Input("orders", Order, key="id")
+    keyed = orders.group_by("customer").agg(n=ef.count()).run(columns=False, check_input=False)
+    for rows in (ORDERS, [row._replace(id=-1 - row.id) for row in ORDERS]):  # all of them new
+        keyed.step(orders=rows)
+    assert (keyed.stats().recomputed, keyed.stats().inputs) == (0, {"orders": 40_000})
     view = loaded(by_city())
     with view.branch() as branch:  # which shares the state
         view.step(orders=GONE)

@@ -52,17 +52,21 @@ def pays(program: RunningProgram, changes: Mapping[str, Weights]) -> bool:
     can be done."""
     machine, inputs = program.machine, program.inputs
     changed = sum(map(len, changes.values()))
-    if changed <= FEW or machine.by_columns is not None or program.observers or machine.closable:
+    had = sum(map(len, inputs.values()))
+    if changed <= FEW or abs(had - changed) > SHARE * changed:  # whichever of them come or go
+        return False
+    if machine.by_columns is not None or program.observers or machine.closable:
         return False
     if not all(state.keeps and state.store is not None for state in inputs.values()):
+        return False
+    if not all(isinstance(change, dict) for change in changes.values()):  # a list of new rows
         return False
     if any(each.looping for each in machine.stages) or any(
         each.backing is not None for stage in machine.stages for each in stage.containers
     ):
         return False
-    came = sum(sum([weight > 0 for weight in change.values()]) for change in changes.values())
-    there = sum(map(len, inputs.values())) + came - (changed - came)
-    return there <= SHARE * changed
+    gone = sum(sum([weight < 0 for weight in change.values()]) for change in changes.values())
+    return had + changed - 2 * gone <= SHARE * changed
 
 
 def computed_again(program: RunningProgram, changes: Mapping[str, Weights]) -> OutputDeltas:
