@@ -95,7 +95,8 @@ class AlignedRows(OnKeys):
         left, right = state
         from_left, from_right = sides(change)
         found = left.apply(from_left), right.apply(from_right)
-        return state, trusted(self.join_delta(*found, left.groups, right.groups))
+        before = left.trees_before(found[0]), right.trees_before(found[1])
+        return state, trusted(self.join_delta(*found, left.groups, right.groups, *before))
 
     def join_delta(
         self, from_left: Changes, from_right: Changes, lefts: Any, rights: Any,
