@@ -23,8 +23,9 @@ from ebbflow.algebra.value import function_name
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
 from ebbflow.operator.aligned import AlignedRows, Pairs, Side, is_bulk
-from ebbflow.ordering import plainly, total_order_key
-from ebbflow.state.search import Around, around, beside, between, rank_where
+from ebbflow.ordering import comparable, plainly, total_order_key
+from ebbflow.state.node import Way
+from ebbflow.state.search import Around, around, beside, between, neighbours, rank_where
 from ebbflow.state.tree import LAST, Tree
 
 Answer = tuple[Any, ...]
@@ -74,8 +75,6 @@ class AsOfRows(AlignedRows):
     # ---- what changes ----
 
     def changed(self, left: Side, right: Side, out: dict[Any, int]) -> None:
-        if right.way and not left.change and self.one_way and self.one_row(left.now, right, out):
-            return
         if is_bulk(left, right):
             self.swept(left, right, out)
             return
@@ -89,26 +88,26 @@ class AsOfRows(AlignedRows):
             self.give(pairs, was, -1, out)
             self.give(pairs, now, 1, out)
 
-    def one_row(self, left: Tree[Any], right: Side, out: dict[Any, int]) -> bool:
-        """The same where one row of the right has changed, and nothing else; not done, and so said,
-        where Python's own `<` has no answer for all places."""
-        more = right.now.distinct - right.old.distinct
+    def one_row(
+        self, left: Tree[Any], right: Tree[Any], row: Any, before: tuple[Any, Way],
+        out: dict[Any, int],
+    ) -> bool:  # fmt: skip
+        (was, way), native = before, left.native and right.native
+        more = right.distinct - was.distinct
+        if not self.one_way or not native:
+            return False
         if not more or not left.distinct:
             return True
-        if not (left.native and right.now.native):
-            return False
-        row, i = right.change[0][0], right.way[-1][1]
-        place = self.right_place(row)
-        before, after = beside(right.way, i - 1), beside(right.way, i + 1 if more < 0 else i)
-        ends, other = self.ends, before
-        if self.direction == "backward":
-            start, stop = (place, *ends), (LAST,) if after is None else (after[0], *ends)
-        else:
-            start, stop = () if before is None else (before[0], *ends), (place, *ends)
-            other = after
+        i, ends, place = way[-1][1], self.ends, self.right_place(row)
+        last, behind = beside(way, i - 1), beside(way, i + 1 if more < 0 else i)
         try:
-            pairs = list(between(left, start, stop))
-        except TypeError:
+            if self.direction == "backward":
+                other, stop = last, (LAST,) if behind is None else (behind[0], *ends)
+                pairs = between(left, (place, *ends), stop)
+            else:
+                other, start = behind, () if last is None else (last[0], *ends)
+                pairs = between(left, start, (place, *ends))
+        except TypeError:  # from `<`: places on the left have an order with others of their own
             return False
         if pairs and place is not None:
             self.give(pairs, () if other is None else other[1:], -more, out)
@@ -177,6 +176,14 @@ class AsOfRows(AlignedRows):
         """The row of the right for a place on the left."""
         if place is None or not right.distinct:
             return ()
+        if self.one_way and right.native and comparable(place):
+            try:
+                last, behind = neighbours(right, (place,) if self.ends else (place, LAST))
+            except TypeError:  # from `<`
+                pass
+            else:
+                found = last if self.direction == "backward" else behind
+                return () if found is None else tuple(found[1:])
         return self.chosen(place, *self.placed(*self.seen(around(right, place))))
 
     def seen(self, near: Around) -> Answers:

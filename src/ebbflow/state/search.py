@@ -4,7 +4,7 @@ and by what holds of its elements, where their keys alone do not tell."""
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -141,11 +141,29 @@ def beside(way: Way, i: int) -> Any:
     return None
 
 
-def between(tree: Tree[Any], start: Any, stop: Any) -> Iterable[tuple[Any, int]]:
+def neighbours(tree: Tree[Any], token: Any) -> tuple[Any, Any]:
+    """The last token of a tree before this one, and the first that is not before it; None for none.
+
+    >>> neighbours(Tree.of(range(0, 90, 10), width=4), 30)
+    (20, 30)
+    """
+    node, height = tree.root
+    way = []
+    while height:
+        i = bisect_right(node[0], token, 1) - 1
+        way.append((node, i))
+        node = node[1][i]
+        height -= 1
+    i = bisect_left(node[0], token)
+    way.append((node, i))
+    return beside(way, i - 1), beside(way, i)
+
+
+def between(tree: Tree[Any], start: Any, stop: Any) -> list[tuple[Any, int]]:
     """The elements of a tree from one token to before another, each with how often it is there.
     One way down the tree, where one leaf has them all.
 
-    >>> list(between(Tree.of(range(0, 90, 10), width=4), 35, 50))
+    >>> between(Tree.of(range(0, 90, 10), width=4), 35, 50)
     [(40, 1)]
     """
     node, height = tree.root
@@ -154,11 +172,13 @@ def between(tree: Tree[Any], start: Any, stop: Any) -> Iterable[tuple[Any, int]]
         i = bisect_left(lows, start, 1)
         if i < len(lows) and lows[i] < stop:
             low, high = (tree.search(each, bisect_left, bisect_right)[0] for each in (start, stop))
-            return tree.between(low, high)
+            return list(tree.between(low, high))
         node = node[1][i - 1]
         height -= 1
-    tokens = node[0]
-    stop_at = i = bisect_left(tokens, start)
-    while stop_at < len(tokens) and tokens[stop_at] < stop:
-        stop_at += 1
-    return zip(node[1][i:stop_at], node[2][i:stop_at], strict=True)
+    tokens, items, counts = node[:3]
+    found = []
+    i = bisect_left(tokens, start)
+    while i < len(tokens) and tokens[i] < stop:
+        found.append((items[i], counts[i]))
+        i += 1
+    return found
