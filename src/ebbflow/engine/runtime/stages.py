@@ -250,6 +250,10 @@ class KeyedStage(Stage):
         return self.certain
 
     @property
+    def row_by_row(self) -> bool:  # type: ignore[override]
+        return self.certain and not self.readable
+
+    @property
     def partition_key(self) -> Callable[[Any], Any]:
         return by_row if self.by_row else super().partition_key
 
