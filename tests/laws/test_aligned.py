@@ -9,10 +9,12 @@ from typing import Any
 import cloudpickle
 import pytest
 
-from ebbflow.change import Both
+from ebbflow.change import Both, First, Second
 from ebbflow.laws import check
+from ebbflow.nan import NAN
 from ebbflow.operator.asof import DIRECTIONS, asof_join
 from ebbflow.operator.interval import interval_join, interval_semi
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
 
@@ -83,6 +85,64 @@ def test_as_of_joins_follow_late_and_withdrawn_rows_of_both_sides(direction: str
             exact=exact, alone=None if keyed else itself,
         )  # fmt: skip
         followed(of, (tolerance, exact, keyed), span, nones=exact)
+
+
+PLACES: dict[str, list[Any]] = {
+    "few": list(range(5)),
+    "many": list(range(60)),
+    "none": [None, None, *range(8)],
+    "none alone": [None],
+    "floats": [0.0, -0.0, 1.5, float("inf"), float("-inf"), NAN, True, 2**63 - 1, -(2**63)],
+    "texts": ["", "a", "b", "\x00", "é"],
+    "mixed": [None, 1, "a", 2.5, (1, 2), (1, None), NAN, b"", frozenset()],
+    "tuples": [(1, None), (1, 2), (1, "a"), (2,), ()],
+}
+
+
+def one_by_one(of: Any, places: list[Any], seed: object, width: int, epochs: int = 40) -> None:
+    """One row of one side comes or goes at a time, once or several times at once; after each the
+    output is that from scratch. The nodes of the trees hold `width` rows."""
+    dice = Random(f"{of!r} {of.exact} {seed}")
+    of.left_empty = Tree(key=of.left_place, width=width)
+    of.right_empty = Tree(key=of.right_place, width=width)
+
+    def row() -> Any:
+        return dice.randrange(2), dice.choice(places), dice.randrange(3)
+
+    sides = [ZSet.of([row() for _ in range(size)]) for size in (40, 25)]
+    live, y = of.open(tuple(sides)), of.f(tuple(sides))
+    for _ in range(epochs):
+        at = dice.choice((0, 1, 1))
+        there = sorted(sides[at], key=repr)
+        if there and dice.random() < 0.5:
+            gone = dice.choice(there)
+            change = ZSet({gone: -dice.randint(1, sides[at].weight(gone))})
+        else:
+            change = ZSet({row(): dice.choice((1, 1, 2))})
+        sides[at] = sides[at] + change
+        found = live.send((First, Second)[at](change))
+        assert all(weight for _, weight in found.items())
+        y = y + found
+        assert y == of.f(tuple(sides))
+    assert of.invariant(tuple(sides), live.state)
+
+
+@pytest.mark.parametrize("places", PLACES)
+@pytest.mark.parametrize("direction", DIRECTIONS[:2])
+def test_as_of_joins_follow_one_row_at_a_time(direction: str, places: str) -> None:
+    for exact, keyed, width in product((True, False), (0, 1), (4, 64)):
+        of = asof_join(
+            second, None, first if keyed else None, direction=direction, exact=exact,
+            alone=None if keyed else itself,
+        )  # fmt: skip
+        one_by_one(of, PLACES[places], (keyed, width), width)
+
+
+@pytest.mark.parametrize("options", [{"direction": "nearest"}, {"tolerance": 3}], ids=str)
+def test_as_of_joins_that_measure_distances_follow_one_row_at_a_time(options: Any) -> None:
+    for exact, places in product((True, False), ("few", "many", "none")):
+        of = asof_join(second, None, first, exact=exact, **options)
+        one_by_one(of, PLACES[places], places, 4)
 
 
 @pytest.mark.parametrize("ends", [(0, 2), (-3, 3), (2, 2), (-5, -1)], ids=str)

@@ -8,7 +8,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ebbflow.errors import AbsentRow, AlgebraError
 from ebbflow.nan import NAN
 from ebbflow.ordering import total_order_key
-from ebbflow.state.search import after_one, around
+from ebbflow.state.search import around, beside, between
 from ebbflow.state.tree import Tree, in_order
 
 some = settings(max_examples=60)
@@ -137,12 +137,27 @@ def test_004_O7_what_is_around_a_key_is_what_is_around_it_in_the_sorted_list(
             tuple(after[:1]),
         )  # fmt: skip
         assert (tree.rank_at(wanted), tree.rank_at(wanted, behind=True)) == (low, high)
+
+
+@few
+@given(batches=batches, width=widths, keyed=st.booleans())
+def test_004_O7_what_is_beside_an_edit_and_between_two_tokens_is_so_in_the_sorted_list(
+    batches: list[list[tuple[int, int]]], width: int, keyed: bool
+) -> None:
+    tree, model = grown(batches, width=width, key=third if keyed else None)[-1]
+    tokens = [tree.token(x) for x, _ in tree]
     for x in range(41):
-        for count in {1, 2, -model[x]} - {0}:
-            found = after_one(around(tree, key(x)), x, count)
-            assert found in (None, around(tree.add(x, count), key(x)))
-            others = any(key(y) == key(x) for y in model.keys() - {x} if model[y])
-            assert (found is None) == (others or (count > 0 and model[x] > 0))
+        _, way = tree.edited([(x, 1)])
+        if way:
+            at = sum(token < tree.token(x) for token in tokens)
+            there, i = model[x] > 0, way[-1][1]
+            around = [None, *tokens, None]
+            assert beside(way, i - 1) == around[at]
+            assert beside(way, i + there) == around[at + there + 1]
+    for start, stop in product(range(-15, 42, 3), repeat=2):
+        ends = ((start,), (stop,)) if keyed else (start, stop)
+        found = [pair for pair in tree if ends[0] <= tree.token(pair[0]) < ends[1]]
+        assert list(between(tree, *ends)) == found
 
 
 @every_form

@@ -210,3 +210,33 @@ def test_states_of_operators_that_are_altered_in_place_are_not_shared() -> None:
     assert late.step(numbers={3: -1}) == ZSet({(1, 3): -1})
     for each in (view, early, late):
         each.verify()
+
+
+class Reading(NamedTuple):
+    place: str
+    at: int
+    value: int
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("verb", ["over", "asof_join", "interval_join"])
+def test_a_branch_computes_the_rows_in_order_of_keys_that_only_its_view_has(
+    verb: str, kept: bool, tmp_path: Path
+) -> None:
+    readings, others = ef.Input("readings", Reading), ef.Input("others", Reading)
+    programs: dict[str, Any] = {
+        "over": readings.over(per="place", order="at").with_fields(total=ef.sum("value")),
+        "asof_join": others.asof_join(readings, on="place", order="at", suffixes=("", "_of")),
+        "interval_join": others.interval_join(
+            readings, on="place", order="at", low=-1, high=1, suffixes=("", "_of")
+        ),
+    }
+    plan = programs[verb].plan
+    rows = [Reading("abc"[n % 3], n, n) for n in range(9)]
+    pair = Pair(run(plan, **({"path": tmp_path / "state"} if kept else {})), plan, [])
+    pair.step(dict.fromkeys(plan.sources, rows))
+    branch = pair.branch()
+    branch.step({"readings": [Reading("a", -1, 3)]})
+    pair.step({"readings": {rows[1]: -1, rows[2]: -1}})
+    branch.check()
+    pair.check()

@@ -63,6 +63,34 @@ def followed(program: Any, expected: Any, seed: str, epochs: int = 25, **options
         )
 
 
+@pytest.mark.parametrize("per", [None, "k"])
+def test_an_output_that_is_let_go_and_computed_again_is_the_one_that_is_kept(
+    monkeypatch: pytest.MonkeyPatch, per: Any
+) -> None:
+    monkeypatch.setattr("ebbflow.engine.runtime.outputs.MANY", 0)
+    program = EVENTS.over(per=per, order="t").with_fields(total=ef.sum("v"), before=w.lag("v"))
+    dice, there, view = Random(f"let go {per}"), Counter[Any](), program.run()
+    let_go = 0
+    for number in range(120):
+        change = change_of(dice, there, 40)
+        view.step(events=change)
+        there.update(change)
+        there += Counter()
+        if dice.random() < 0.3:
+            with pytest.raises(EbbflowError):
+                view.step(events={Event(9, 9, 9): -1, Event(0, 0, 1): 1})
+        [output] = view._program.outputs.values()
+        let_go += number > 0 and output.rows is None
+        if dice.random() < 0.5:
+            view.verify()
+        if dice.random() < 0.1:
+            with view.branch() as branch:
+                branch.step(events={Event(0, -1, 3): 1})
+                branch.verify()
+    assert let_go > 10
+    view.verify()
+
+
 # ---- 003: processors in programs ----
 
 

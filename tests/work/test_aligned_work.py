@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import pytest
@@ -85,6 +86,67 @@ def test_one_row_in_a_program_is_one_edit_of_one_tree(monkeypatch: pytest.Monkey
     edits.clear()
     assert len(view.step(right={At(550): -1})) == 100
     assert edits == [11]
+
+
+class Quote(NamedTuple):
+    at: int
+    bid: int
+
+
+@pytest.mark.parametrize("direction", ["backward", "forward"])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_one_row_of_either_side_is_one_way_down_each_tree_and_few_calls(
+    direction: str, side: str
+) -> None:
+    """A step is some thirty calls beside what the operator does, and more where the left rows are
+    in two leaves. One of the trees is edited; the other is searched once, and in none are rows
+    counted."""
+    left, right = ef.Input("left", At), ef.Input("right", Quote)
+    view = left.asof_join(right, order="at", direction=direction).run(check_input=False)
+    view.step(
+        left=[At(2 * n + 1) for n in range(MANY)], right=[Quote(2 * n, n) for n in range(MANY)]
+    )
+    made: list[int] = []
+    for n in range(50_000, 50_064):
+        for weight in (1, -1):
+            row = Quote(2 * n + 1, 7) if side == "right" else At(2 * n)
+            calls: list[str] = []
+
+            def count(frame: Any, event: str, of: Any, to: list[str] = calls) -> None:
+                if event == "call":
+                    to.append(frame.f_code.co_name)
+
+            sys.setprofile(count)
+            try:
+                out = view.step({side: {row: weight}})
+            finally:
+                sys.setprofile(None)
+            assert len(out) == (2 if side == "right" else 1)
+            made.append(len(calls))
+    made.sort()
+    assert made[len(made) // 2] <= 54
+    assert made[-3] <= 64
+
+
+def test_a_row_of_the_right_that_is_there_already_is_not_looked_for_on_the_left() -> None:
+    place, merge = Counted(), Counted()
+    live = asof_join(place, lambda x: x, merge=merge).open((ZSet.of(range(MANY)), ZSet.of([5])))
+    merge.since(), place.since()
+    assert not live.send(Second(ZSet({5: 2})))
+    assert not live.send(Second(ZSet({5: -2})))
+    assert (merge.since(), place.since()) == (0, 0)
+
+
+def test_an_output_that_nobody_asks_for_is_not_made() -> None:
+    left, right = ef.Input("left", At), ef.Input("right", Quote)
+    view = left.asof_join(right, order="at").run(check_input=False)
+    view.step(left=map(At, range(100)), right=[Quote(50, 1)])
+    [output] = view._program.outputs.values()
+    assert output.rows is None
+    assert len(view.value) == 100
+    assert output.rows is not None
+    view.step(right=[Quote(60, 2)])
+    assert view.value.weight((99, 2)) == 1
 
 
 def test_a_first_load_looks_at_each_row_a_few_times() -> None:

@@ -185,3 +185,18 @@ def test_a_late_row_is_one_way_down_and_few_calls(make: Any, rows: Any) -> None:
     made.sort()
     assert made[len(made) // 2] <= 54
     assert made[-2] <= 64
+
+
+def test_rows_are_not_kept_where_most_of_them_change_and_nobody_asks(rows: Any) -> None:
+    view = ef.Input("events", Event).over(order="at").with_fields(x=ef.sum("value")).run()
+    view.step(events=rows)
+    [output] = view._program.outputs.values()
+    assert output.rows is None
+    assert len(view.value) == SIZE
+    kept = output.rows
+    view.step(events=[Event(2 * SIZE, 3)])
+    assert output.rows is kept
+    view.step(events=[Event(1, 3)])
+    assert output.rows is None
+    assert view.value.weight((1, 3, rows[0].value + 3)) == 1
+    assert len(output.rows.rows) == SIZE + 2

@@ -95,7 +95,8 @@ class AlignedRows(OnKeys):
         left, right = state
         from_left, from_right = sides(change)
         found = left.apply(from_left), right.apply(from_right)
-        return state, trusted(self.join_delta(*found, left.groups, right.groups))
+        before = left.trees_before(found[0]), right.trees_before(found[1])
+        return state, trusted(self.join_delta(*found, left.groups, right.groups, *before))
 
     def join_delta(
         self, from_left: Changes, from_right: Changes, lefts: Any, rights: Any,
@@ -104,23 +105,28 @@ class AlignedRows(OnKeys):
         """From the changes of both sides by key, and all rows by key after them, to the change of
         the output. The rows before them are used where they are given."""
         out: dict[Any, int] = {}
-        for key in {**from_left, **from_right}:
-            left = Side(
-                lefts.get(key, self.left_empty), from_left.get(key, ()),
-                old_lefts.get(key, UNKNOWN),
-            )  # fmt: skip
-            right = Side(
-                rights.get(key, self.right_empty), from_right.get(key, ()),
-                old_rights.get(key, UNKNOWN),
-            )  # fmt: skip
-            self.changed(left, right, out)
+        for key, pairs in ({**from_left, **from_right} if from_left else from_right).items():
+            left, right = lefts.get(key, self.left_empty), rights.get(key, self.right_empty)
+            before = old_rights.get(key, UNKNOWN)
+            if before[1] and not from_left and self.one_row(left, right, pairs[0][0], before, out):
+                continue
+            ours = from_left.get(key, ()), old_lefts.get(key, UNKNOWN)
+            self.changed(Side(left, *ours), Side(right, from_right.get(key, ()), before), out)
         return without_zeros(out)
+
+    def one_row(
+        self, left: Tree[Any], right: Tree[Any], row: Any, before: tuple[Any, Way],
+        out: dict[Any, int],
+    ) -> bool:  # fmt: skip
+        """The same as `changed` does for a key of which one row of the right has changed, and
+        nothing else, by the way to it; nothing is done where the answer is no."""
+        return False
 
     def now_and_before(self, left: Side, right: Side) -> Iterator[tuple[Any, Tree[Any], int]]:
         """Each changed row of the left with the rows of the right that it looks at now, and how
         often it is there; and with those that it looked at before, and how often it goes."""
         for row, weight in left.change:
-            count = left.now.count(row)
+            count = left.now.count(row) if right.change else weight
             if count:
                 yield row, right.now, count
             if weight != count:

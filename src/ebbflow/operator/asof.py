@@ -6,6 +6,11 @@ others. These are cut into *pieces*: the rows at its place, those between the pl
 and those between it and the place behind. All left rows of a piece have the same two neighbours, so
 a piece is cut again where the answer goes from one neighbour to the other, as it was and as it is;
 and the rows of a part go out where these two answers differ. Other rows are not looked at.
+
+Nearly always one row of the right changes, and answers are looked for in one direction, however far
+away. Then the row is the answer of the left rows between it and the next row of the right, or the
+last one, and there is one piece: found by the way that the edit of the right took, and by one way
+down the tree of the left.
 """
 
 from __future__ import annotations
@@ -18,9 +23,10 @@ from ebbflow.algebra.value import function_name
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
 from ebbflow.operator.aligned import AlignedRows, Pairs, Side, is_bulk
-from ebbflow.ordering import plainly, total_order_key
-from ebbflow.state.search import Around, after_one, around, rank_where
-from ebbflow.state.tree import Tree
+from ebbflow.ordering import comparable, plainly, total_order_key
+from ebbflow.state.node import Way
+from ebbflow.state.search import Around, around, beside, between, neighbours, rank_where
+from ebbflow.state.tree import LAST, Tree
 
 Answer = tuple[Any, ...]
 """The row that was found, alone in a tuple, or nothing."""
@@ -43,13 +49,18 @@ class AsOfRows(AlignedRows):
         super().__init__(left_key, right_key, left_order, right_order, owner)
         self.merge, self.alone = merge, alone
         self.direction, self.tolerance, self.exact = direction, tolerance, exact
+        self.one_way = tolerance is None and direction != "nearest"
+        """Whether answers are looked for in one direction, however far away."""
+        self.ends = () if exact == (direction == "backward") else (LAST,)
+        """With a place before it, where the left rows begin whose answer is another behind it."""
 
     # ---- from scratch ----
 
-    def of_key(self, left: Pairs, right: Pairs) -> Iterator[tuple[Any, int]]:
+    def of_key(self, left: Pairs, right: Pairs) -> Iterable[tuple[Any, int]]:
         tokens = {row: total_order_key(self.right_place(row)) for row, _ in right}
         there = sorted(tokens, key=lambda row: (tokens[row], total_order_key(row)))
         there = [row for row in there if self.right_place(row) is not None]
+        out: dict[Any, int] = {}
         for row, count in left:
             place, token = self.left_place(row), total_order_key(self.left_place(row))
             before = [r for r in there if tokens[r] < token or (self.exact and tokens[r] == token)]
@@ -58,8 +69,8 @@ class AsOfRows(AlignedRows):
             if place is not None:
                 ends = [self._placed(end[0]) if end else None for end in (before[-1:], after[:1])]
                 answer = self.chosen(place, *ends)
-            if answer or self.alone is not None:
-                yield self.made(row, answer), count
+            self.give(((row, count),), answer, 1, out)
+        return out.items()
 
     # ---- what changes ----
 
@@ -68,15 +79,40 @@ class AsOfRows(AlignedRows):
             self.swept(left, right, out)
             return
         for row, tree, count in self.now_and_before(left, right) if left.change else ():
-            self.give(row, self.answer(tree, self.left_place(row)), count, out)
+            self.give(((row, count),), self.answer(tree, self.left_place(row)), 1, out)
         if not right.change or not left.now.distinct:
             return
         touched = {row for row, _ in left.change}
         for start, stop, was, now in self.pieces(left.now, right):
-            for row, count in left.now.between(start, stop):
-                if row not in touched:
-                    self.give(row, was, -count, out)
-                    self.give(row, now, count, out)
+            pairs = [pair for pair in left.now.between(start, stop) if pair[0] not in touched]
+            self.give(pairs, was, -1, out)
+            self.give(pairs, now, 1, out)
+
+    def one_row(
+        self, left: Tree[Any], right: Tree[Any], row: Any, before: tuple[Any, Way],
+        out: dict[Any, int],
+    ) -> bool:  # fmt: skip
+        (was, way), native = before, left.native and right.native
+        more = right.distinct - was.distinct
+        if not self.one_way or not native:
+            return False
+        if not more or not left.distinct:
+            return True
+        i, ends, place = way[-1][1], self.ends, self.right_place(row)
+        last, behind = beside(way, i - 1), beside(way, i + 1 if more < 0 else i)
+        try:
+            if self.direction == "backward":
+                other, stop = last, (LAST,) if behind is None else (behind[0], *ends)
+                pairs = between(left, (place, *ends), stop)
+            else:
+                other, start = behind, () if last is None else (last[0], *ends)
+                pairs = between(left, start, (place, *ends))
+        except TypeError:  # from `<`: places on the left have an order with others of their own
+            return False
+        if pairs and place is not None:
+            self.give(pairs, () if other is None else other[1:], -more, out)
+            self.give(pairs, (row,), more, out)
+        return True
 
     def swept(self, left: Side, right: Side, out: dict[Any, int]) -> None:
         """The same, by going through all rows, as they were and as they are."""
@@ -85,13 +121,15 @@ class AsOfRows(AlignedRows):
             before = was.pop(row, None)
             if before != (count, answer):
                 if before is not None:
-                    self.give(row, before[1], -before[0], out)
-                self.give(row, answer, count, out)
+                    self.give(((row, before[0]),), before[1], -1, out)
+                self.give(((row, count),), answer, 1, out)
         for row, (count, answer) in was.items():
-            self.give(row, answer, -count, out)
+            self.give(((row, count),), answer, -1, out)
 
     def answers(self, left: Tree[Any], right: Tree[Any]) -> Iterator[tuple[Any, int, Answer]]:
         """All rows of the left in order, with how often they are there, and their answers."""
+        if not left.distinct:
+            return
         placed = [(row, place) for row, _ in right if (place := self.right_place(row)) is not None]
         tokens = [total_order_key(place) for _, place in placed]
         low = high = 0
@@ -112,24 +150,24 @@ class AsOfRows(AlignedRows):
                 placed[after] if after < len(placed) else None,
             )  # fmt: skip
 
-    def give(self, row: Any, answer: Answer, count: int, out: dict[Any, int]) -> None:
-        """Add a row with its answer to what goes out."""
-        if answer or self.alone is not None:
-            made = self.made(row, answer)
-            out[made] = out.get(made, 0) + count
-
     @cached_property
-    def made(self) -> Callable[[Any, Answer], Any]:
-        """The new row of a row and its answer."""
+    def give(self) -> Callable[[Iterable[tuple[Any, int]], Answer, int, dict[Any, int]], None]:
+        """The generated loop that adds rows of the left, each so often, to what goes out: with the
+        answer that they have in common. A sign of -1 takes them back."""
         hint, blamed = getattr(self.owner, "type", Any), self.owner or self
-        loop = GeneratedLoop("made", "row, answer")
+        loop = GeneratedLoop("give", "pairs, answer, sign, out")
+        loop.write("get = out.get")
+        both = _fn(self.merge).kept(loop.bind, "row", "found", hint=hint)
         with loop.inside("if answer:"):
             loop.write("found = answer[0]")
-            both = _fn(self.merge).kept(loop.bind, "row", "found", hint=hint)
-            loop.write(f"return {both}", blamed, "row", "found")
+            with loop.inside("for row, count in pairs:"):
+                loop.write(f"made = {both}", blamed, "row", "found")
+                loop.write("out[made] = get(made, 0) + sign * count", blamed, "row", "found")
         if self.alone is not None:
             alone = _fn(self.alone).kept(loop.bind, "row", hint=hint)
-            loop.write(f"return {alone}", blamed, "row")
+            with loop.inside("else:"), loop.inside("for row, count in pairs:"):
+                loop.write(f"made = {alone}", blamed, "row")
+                loop.write("out[made] = get(made, 0) + sign * count", blamed, "row")
         return loop.function()
 
     # ---- one row ----
@@ -138,6 +176,14 @@ class AsOfRows(AlignedRows):
         """The row of the right for a place on the left."""
         if place is None or not right.distinct:
             return ()
+        if self.one_way and right.native and comparable(place):
+            try:
+                last, behind = neighbours(right, (place,) if self.ends else (place, LAST))
+            except TypeError:  # from `<`
+                pass
+            else:
+                found = last if self.direction == "backward" else behind
+                return () if found is None else tuple(found[1:])
         return self.chosen(place, *self.placed(*self.seen(around(right, place))))
 
     def seen(self, near: Around) -> Answers:
@@ -192,9 +238,8 @@ class AsOfRows(AlignedRows):
     def pieces(self, left: Tree[Any], right: Side) -> Iterator[tuple[int, int, Answer, Answer]]:
         """Parts of the left rows whose answer is another now: from where to where, the answer that
         they had, and the one that they have."""
-        one_each = self.tolerance is None and self.direction != "nearest"
         for (start, stop), (was, now) in self.gaps(left, right).items():
-            if one_each:
+            if self.one_way:
                 yield start, stop, self.only(*was), self.only(*now)
                 continue
             cuts = self.parts(left, start, stop, *was), self.parts(left, start, stop, *now)
@@ -228,9 +273,7 @@ class AsOfRows(AlignedRows):
 
         old, new = right.old, right.now
         for place in self.places(right.change):
-            was, here = around(old, place), around(left, place)
-            now = after_one(was, *right.change[0]) if len(right.change) == 1 else None
-            now = now or around(new, place)
+            was, now, here = around(old, place), around(new, place), around(left, place)
             low, high = here.low, here.high
             ends = (was.before, was.first), (now.before, now.first)
             if here.before and differ(*ends):
@@ -339,7 +382,7 @@ def asof_join(
     >>> from ebbflow.change import Second
     >>> live = asof_join(lambda x: x).open((ZSet.of([10, 20, 30]), ZSet.of([5, 12])))
     >>> live.send(Second(ZSet({15: 1})))
-    ZSet({(20, 12): -1, (20, 15): 1, (30, 12): -1, (30, 15): 1})
+    ZSet({(20, 12): -1, (30, 12): -1, (20, 15): 1, (30, 15): 1})
     """
     theirs = left_order if right_order is None else right_order
     keys = left_key, left_key if right_key is None else right_key

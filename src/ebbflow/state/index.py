@@ -76,7 +76,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
 
     def apply(self, change: Change) -> Grouped:
         """Add a change, and give its rows by key, which a step nearly always wants next."""
-        return self.apply_groups(self.grouped(change))
+        return self.apply_groups(self.grouping(change.items()))
 
     def apply_groups(self, found: Grouped) -> Grouped:
         """Add a change that is by key already."""
@@ -134,7 +134,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def commit(self) -> list[Grouped]:
         if self.pending:
             self.pending = {}
-        return super().commit()
+        return Journalled.commit(self)
 
     def forget(self) -> None:
         self.pending = {}

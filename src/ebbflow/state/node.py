@@ -19,6 +19,7 @@ Columns = tuple[Sequence[Any], Sequence[Any], Sequence[int]]
 
 EMPTY: Node = ((), (), (), (), 0, None)
 WIDE, NARROW = 64, 16
+ONCE = (1,)
 _FIRST = itemgetter(0)
 
 
@@ -109,23 +110,23 @@ class TreeForm:
         """A node after one edit, how many elements are new in it, and the way to it; None where it
         takes more than new items on this way: where a leaf is too full then, or not full enough."""
         way: list[tuple[Node, int]] = []
-        for _ in range(height):
+        while height:
             i = bisect_right(node[0], token, 1) - 1
             way.append((node, i))
             node = node[1][i]
+            height -= 1
         tokens, items, counts, values, size, total = node
         shared = tokens is items and token is x
-        i = bisect_left(tokens, token)
-        there = 0
-        if i < len(tokens) and tokens[i] == token:
+        i, full, there = bisect_left(tokens, token), len(items), 0
+        if i < full and tokens[i] == token:
             if not shared and items[i] is not x and items[i] != x:
                 raise alike(items[i], x)
             x, token, there = items[i], tokens[i], counts[i]
-        left, single, more = there + count, size == len(items), 0
+        left, single, more = there + count, size == full, 0
         if left < 0:
             raise absent(x, -count, there)
         if not left:
-            if len(items) <= (self.least[0] if way else 1):
+            if full <= (self.least[0] if way else 1):
                 return None
             more = -1
             items = without(items, i)
@@ -136,12 +137,12 @@ class TreeForm:
             counts = replaced(counts, i, left)
             values = values and replaced(values, i, self.power(x, left))
         else:
-            if len(items) == self.widths[0]:
+            if full == self.widths[0]:
                 return None
             more = 1
             items = inserted(items, i, x)
             tokens = items if shared else inserted(tokens, i, token)
-            counts = (*counts, 1) if single and left == 1 else inserted(counts, i, left)
+            counts = counts + ONCE if single and left == 1 else inserted(counts, i, left)
             if self.merge is not None:
                 values = inserted(values, i, self.power(x, left))
         memos = self.memos
@@ -156,8 +157,10 @@ class TreeForm:
                 total = reduce(self.merge, values)
             elif memos:
                 total = [()]
-            children, sizes = list(items), list(counts)
-            children[at], sizes[at] = new, new[4]
+            children = [*items]
+            children[at] = new
+            sizes = [*counts]
+            sizes[at] = new[4]
             new = (lows, tuple(children), tuple(sizes), values, size + count, total)
         way.append((node, i))
         return new, more, way

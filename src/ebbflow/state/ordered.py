@@ -88,7 +88,7 @@ class OrderedIndex(Index[Any, Any]):
 
     def commit(self) -> list[Grouped]:
         self.replaced = NOTHING
-        return super().commit()
+        return Index.commit(self)
 
     def rollback(self) -> None:
         self.replaced = NOTHING

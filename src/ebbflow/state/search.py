@@ -1,13 +1,14 @@
-"""Searches in a tree: for what is around a key, and by what holds of its elements, where their keys
-alone do not tell."""
+"""Searches in a tree: for what is around a key or next to an edit, for what is between two tokens,
+and by what holds of its elements, where their keys alone do not tell."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from ebbflow.state.node import Node
+from ebbflow.state.node import Node, Way
 from ebbflow.state.tree import LAST, Tree
 
 T = TypeVar("T")
@@ -109,20 +110,6 @@ def _around(tree: Tree[Any], token: Any, left: Any, right: Any) -> Around:
     return Around(low, high, before, items[i : i + 1], items[j - 1 : j], after)
 
 
-def after_one(was: Around, x: Any, count: int) -> Around | None:
-    """What is around a key after one of its elements came or went so often; None where others of
-    this key are there, so that one has to look.
-
-    >>> was = around(Tree.of(["fig", "melon"], key=len), 4)
-    >>> after_one(was, "pear", 1) == around(Tree.of(["fig", "pear", "melon"], key=len), 4)
-    True
-    """
-    low, high, before, _, _, after = was
-    if low == high:
-        return Around(low, low + count, before, (x,), (x,), after)
-    return Around(low, low, before, after, before, after) if high - low == -count else None
-
-
 def _end(beside: tuple[Node, int] | None, which: int, i: int) -> tuple[Any, ...]:
     """Of a node with so many levels below it the first token or element (`which` is 0 or 1) or the
     last (`i` is 0 or -1), alone in a tuple; of no node, nothing."""
@@ -132,3 +119,66 @@ def _end(beside: tuple[Node, int] | None, which: int, i: int) -> tuple[Any, ...]
     for _ in range(height):
         node = node[1][i]
     return (node[which][i],)
+
+
+def beside(way: Way, i: int) -> Any:
+    """The token at a place of the leaf in which a way ends; at the place before its first item or
+    behind its last, that of the leaf there. None where there is nothing.
+
+    >>> _, way = Tree.of(range(9), width=4).edited([(4, 1)])
+    >>> way[-1][0][1], way[-1][1]
+    ((3, 4, 5), 1)
+    >>> [beside(way, i) for i in (-1, 0, 3)]
+    [2, 3, 6]
+    """
+    tokens = way[-1][0][0]
+    if 0 <= i < len(tokens):
+        return tokens[i]
+    step, end = (-1, -1) if i < 0 else (1, 0)
+    for height, (node, at) in enumerate(reversed(way[:-1])):
+        if 0 <= at + step < len(node[1]):
+            return _end((node[1][at + step], height), 0, end)[0]
+    return None
+
+
+def neighbours(tree: Tree[Any], token: Any) -> tuple[Any, Any]:
+    """The last token of a tree before this one, and the first that is not before it; None for none.
+
+    >>> neighbours(Tree.of(range(0, 90, 10), width=4), 30)
+    (20, 30)
+    """
+    node, height = tree.root
+    way = []
+    while height:
+        i = bisect_right(node[0], token, 1) - 1
+        way.append((node, i))
+        node = node[1][i]
+        height -= 1
+    i = bisect_left(node[0], token)
+    way.append((node, i))
+    return beside(way, i - 1), beside(way, i)
+
+
+def between(tree: Tree[Any], start: Any, stop: Any) -> list[tuple[Any, int]]:
+    """The elements of a tree from one token to before another, each with how often it is there.
+    One way down the tree, where one leaf has them all.
+
+    >>> between(Tree.of(range(0, 90, 10), width=4), 35, 50)
+    [(40, 1)]
+    """
+    node, height = tree.root
+    while height:
+        lows = node[0]
+        i = bisect_left(lows, start, 1)
+        if i < len(lows) and lows[i] < stop:
+            low, high = (tree.search(each, bisect_left, bisect_right)[0] for each in (start, stop))
+            return list(tree.between(low, high))
+        node = node[1][i - 1]
+        height -= 1
+    tokens, items, counts = node[:3]
+    found = []
+    i = bisect_left(tokens, start)
+    while i < len(tokens) and tokens[i] < stop:
+        found.append((items[i], counts[i]))
+        i += 1
+    return found

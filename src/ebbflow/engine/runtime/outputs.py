@@ -1,8 +1,10 @@
 """The state of each output of a program: its rows.
 
 An output that the machine can read from its own state is not kept a second time. One that it can
-compute from its state is kept from when it is first asked for: until then nobody pays for it. The
-rows of any other are kept here, and tell on a function that does not do the same twice: what was
+compute from its state is kept from when it is first asked for: until then nobody pays for it. Where
+it has one row for each row of the state, and a change replaces many of them, it is let go again: to
+compute it when somebody asks costs less than to keep so many changed rows. The rows of any other
+output are kept here, and tell on a function that does not do the same twice: what was
 made of a row is taken back when the row is, and must then be there.
 """
 
@@ -17,11 +19,14 @@ from ebbflow.errors import NotDeterministic
 from ebbflow.flow.plan import Plan
 from ebbflow.zset import ZSet, from_view
 
+MANY = 1000
+"""So many changed rows are kept, however few there are."""
+
 
 class OutputState:
     """One output: its rows, kept here or read from the machine, and the last snapshot of them."""
 
-    __slots__ = ("_read", "_when_negative", "_whole", "origin", "rows", "seen")
+    __slots__ = ("_read", "_row_by_row", "_when_negative", "_whole", "origin", "rows", "seen")
 
     def __init__(
         self,
@@ -40,7 +45,20 @@ class OutputState:
         self.rows: Rows | None = None
         if self._read is None and whole is None:
             self.rows = Rows(self._when_negative)
+        stage = None if whole is None else machine.by_slot.get(machine.outputs[name])
+        self._row_by_row = stage is not None and stage.row_by_row
         self.seen: ZSet[Any] | None = None
+
+    def prepare(self, delta: Any) -> Rows | None:
+        """The rows, ready to `keep` a change; None where none are kept, or no longer."""
+        rows = self.rows
+        if rows is None:
+            return None
+        if self._row_by_row and len(delta) > MANY and len(rows.rows) < 2 * len(delta):
+            self.rows = None
+            return None
+        rows.prepare(delta)
+        return rows
 
     def value(self) -> ZSet[Any]:
         """All rows, as of the last epoch."""

@@ -132,9 +132,8 @@ class RunningProgram:
         if self.forgetting.active:
             keeping += self.forgetting.due(sum(map(len, changes.values())))
         for name, delta in deltas.items():
-            rows = outputs[name].rows
+            rows = outputs[name].prepare(delta)
             if rows is not None:
-                rows.prepare(delta)
                 keeping.append(rows)
         if batch is not None:
             self.batches.prepare(batch, epoch)

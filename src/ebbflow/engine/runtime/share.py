@@ -61,13 +61,15 @@ class Original:
     def append(self, change: Any) -> None:
         """Nothing is stored: the backing keeps what changes."""
 
-    def scan(self) -> Iterator[tuple[Any, Any, int]]:
-        """All keys with their values, or with their rows and weights."""
+    def everything(self) -> Values:
+        """All keys, with what the container holds for them; to be read only."""
         backing = self.container.backing
         now = self.contents if backing is None else backing.everything()
-        for key, value in {**now, **self.saved}.items():
-            if value is ABSENT:
-                continue
+        return {key: each for key, each in {**now, **self.saved}.items() if each is not ABSENT}
+
+    def scan(self) -> Iterator[tuple[Any, Any, int]]:
+        """All keys with their values, or with their rows and weights."""
+        for key, value in self.everything().items():
             if self.layout == "value":
                 yield key, value, 1
             else:
@@ -102,7 +104,7 @@ class SharedBacking(Backing):
         """All keys, as they are now: those that are here, and of the others the original's."""
         resident = self.resident
         assert resident is not None
-        far = super().everything()
+        far = self.kept.everything()
         return {**{key: value for key, value in far.items() if key not in resident}, **self.held}
 
 

@@ -69,6 +69,8 @@ class Stage:
     certain = True
     """Whether `whole` surely gives what was given by and by: no function is on the way that might
     do something else the second time."""
+    row_by_row = False
+    """Whether `whole` has one row for each row of the state, made in one loop."""
     linear = False
     """Whether it is a function of one row at a time, added up: any part of the rows will do."""
     arranges = False

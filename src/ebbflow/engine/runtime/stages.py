@@ -250,6 +250,10 @@ class KeyedStage(Stage):
         return self.certain
 
     @property
+    def row_by_row(self) -> bool:  # type: ignore[override]
+        return self.certain and not self.readable
+
+    @property
     def partition_key(self) -> Callable[[Any], Any]:
         return by_row if self.by_row else super().partition_key
 
@@ -342,10 +346,9 @@ class SemiJoinStage(Stage):
 class AlignedStage(Stage):
     """An operator on two indices whose rows are in order."""
 
-    __slots__ = ("left", "operator", "right")
+    __slots__ = ("certain", "left", "operator", "right")
 
     code = "operator.join_delta"
-    certain = False
 
     def __init__(
         self, node: Aligned, reads: Iterable[int], operator: Any, left: OrderedIndex,
@@ -353,6 +356,9 @@ class AlignedStage(Stage):
     ) -> None:  # fmt: skip
         super().__init__(node, reads)
         self.operator, self.left, self.right = operator, left, right
+        made = getattr(node, "merge", None), getattr(node, "alone", None)
+        calls = [fn for fn in (node.left_order, node.right_order, *made) if fn is not None]
+        self.certain = all(fn.expression is not None for fn in calls)
 
     def run(self, left: Any, right: Any) -> Any:
         lefts, rights = self.left, self.right
@@ -367,7 +373,9 @@ class AlignedStage(Stage):
         self.right.bring(keys)
 
     def whole(self, left: Any, right: Any) -> Any:
-        return self.operator.join_delta(left, {}, self.left.everything(), self.right.everything())
+        operator, lefts, rights = self.operator, self.left.everything(), self.right.everything()
+        none = dict.fromkeys(left, (operator.left_empty, ()))
+        return operator.join_delta(left, {}, lefts, rights, none)
 
     def compute_keys(self, change: Any) -> None:
         """The stages that arrange the rows do it."""
