@@ -3,8 +3,9 @@
     group   sum and count of 1M rows in 10k groups, 1,000 and 100,000 changes at a time
     one     the same, one change at a time
     join    200k rows joined with 200k, 1 to 10 of a key, 1,000 changes at a time
-    load    the rows of these at once, into contestants that have none: one time for each, which
-            is also told of the works above
+    load    the rows of these at once, into contestants that have none: the shorter of two times
+            for each, as the first may have to wait for memory that the system has to find; also
+            told of the works above
     most    nine tenths of the rows of group go in one change; beside it, what loading the tenth
             that is left takes: whether it would pay to compute such a stage again
 
@@ -24,7 +25,8 @@ who is given arrays gives arrays; who is given rows must have made all the rows 
 All take the same changes in turns, in one run, as in `local.py`, where it is said what a time is.
 What comes in is made before the clock runs. The last change of each round must be the same for
 all, and at the end all results are compared with the result computed anew, with NumPy. Before
-the load everyone runs a few rows, so that everything is compiled.
+the load everyone runs a few thousand rows, so that everything is compiled, also what is called when
+a table grows.
 
     python benchmarks/columns.py [--quick] [--json] [--work group,one] [--rounds 3] [--without dict]
 """
@@ -267,8 +269,8 @@ def same(what: str, name: str, found: Any, wanted: Any) -> None:
 
 
 def warm_up(make: Callable[[], Any], change: data.Change) -> None:
-    """Have everything compiled: a few rows come, and go."""
-    live, few = make(), {name: list(bag)[:100] for name, bag in change.items()}
+    """Have everything compiled: some rows come, and go."""
+    live, few = make(), {name: list(bag)[:3_000] for name, bag in change.items()}
     for weight in (1, -1):
         live.step(live.prepare({name: dict.fromkeys(rows, weight) for name, rows in few.items()}))
     live.close()
@@ -281,11 +283,15 @@ def taken(query: str, made: Made, source: Any, steps: Steps, rounds: int) -> lis
     lives, found = {}, []
     for name, make in made.items():
         warm_up(make, source.load)
-        lives[name] = make()
         load: list[tuple[float, float]] = []
-        send(lives[name], [source.load], 1, load, clock(name))
-        found.append({"work": f"load {query}", "contestant": name, "rows/s": rows / min(load[0]),
-                      "s": min(load[0])})  # fmt: skip
+        for _ in range(2):
+            if name in lives:
+                lives.pop(name).close()
+            lives[name] = make()
+            send(lives[name], [source.load], 1, load, clock(name))
+        seconds = min(map(min, load))
+        found.append({"work": f"load {query}", "contestant": name, "rows/s": rows / seconds,
+                      "s": seconds})  # fmt: skip
     source.load = {}
     order = list(lives)
     for work, size, count in steps:

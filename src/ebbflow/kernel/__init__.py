@@ -7,11 +7,12 @@ compiles: no row is a Python object.
 
     words, texts     values as words, and back
     columns          a change as columns; rows are made of it where somebody asks for rows
+    messages         Arrow tables of a few numbers, as columns and back
     expressions      traced expressions on columns, of the arithmetic of arrays (arithmetic)
     hashing          the hash table that the others are made of: words to a slot
     groups           the cells of groups: counts and sums by key; their loops are in group_loops
     values           how often each value of a group is there: minimum, maximum, different values
-    chained          rows by key: an index as columns
+    chained          rows by key: an index as columns; joined: what two of them give
     rows             rows with weights, consolidated; the rows of an input
 
 Each kernel stands for an operator, and is equal to it: "kernel = operator on every change" is what

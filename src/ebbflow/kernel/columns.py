@@ -19,6 +19,7 @@ import numpy as np
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import matrix
+from ebbflow.kernel.messages import table_of_numbers
 from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import (
     NULL,
@@ -36,6 +37,8 @@ from ebbflow.zset import without_zeros
 
 WEIGHT = "__weight"
 HEAVIEST = 1 << 31
+FEW_NUMBERS = 1 << 6
+"""Of so many rows of numbers, a table is made at once."""
 
 
 class Columns(Mapping[Any, int]):
@@ -113,6 +116,10 @@ class Columns(Mapping[Any, int]):
         """The same of rows as they are: equal ones are not added up."""
         import pyarrow as pa
 
+        count = len(self.weights)
+        if 0 < count <= FEW_NUMBERS and _are_numbers(self.type):
+            numbers = b"".join([words.tobytes() for words in (*self.fields, self.weights)])
+            return table_of_numbers(numbers, count, schema)
         arrays = [
             arrow_column(form, self.words(at), self.texts) for at, form in enumerate(self.forms)
         ]
@@ -247,6 +254,12 @@ def _names(row_type: Any) -> tuple[str, ...]:
 def _are_ints(row_type: Any) -> bool:
     """Whether all fields are ints, and none may be None."""
     return {*(forms_of(row_type) or ())} == {WordForm("int")}
+
+
+@cache
+def _are_numbers(row_type: Any) -> bool:
+    """Whether all fields are ints or floats, and none may be None."""
+    return {*(forms_of(row_type) or ())} <= {WordForm("int"), WordForm("float")}
 
 
 def _chosen(columns: Columns, at: int, chosen: Any) -> Any:

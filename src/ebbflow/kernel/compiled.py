@@ -67,7 +67,7 @@ def _has_file(loop: Callable[..., Any]) -> bool:
 
 
 def _prefetched(typing: Any, rows: Any, at: Any) -> Any:
-    """How it is asked for the memory of a row of an array."""
+    """How it is asked for the memory of a row of an array, which may be in two lines."""
 
     def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, given[0])
@@ -76,8 +76,14 @@ def _prefetched(typing: Any, rows: Any, at: Any) -> Any:
         offset = builder.mul(builder.extract_value(array.strides, 0), given[1])
         asked = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
         asks = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), asked)
-        place = builder.inttoptr(builder.add(begin, offset), pointer)
-        builder.call(asks, [place, flag(0), flag(3), flag(1)])
+        first = builder.add(begin, offset)
+        ends = [first]
+        if signature.args[0].ndim > 1:
+            length = builder.extract_value(array.strides, 0)
+            ends.append(builder.add(first, builder.sub(length, number(1))))
+        for end in ends:
+            place = builder.inttoptr(end, pointer)
+            builder.call(asks, [place, flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
     return types.void(rows, types.int64), build

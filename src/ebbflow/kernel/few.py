@@ -183,7 +183,7 @@ def few_of_groups(bundle: Words, rows: int, epoch: int) -> int:
         words_at(bundle[6, 0], bundle[6, 1]),
         rows_at(bundle[7, 0], bundle[7, 1], bundle[7, 2]),
         words_at(bundle[8, 0], bundle[8, 1]),
-        rows_at(bundle[9, 0], bundle[9, 1], bundle[9, 2]),
+        words_at(bundle[9, 0], bundle[9, 1]),
         store,
         words_at(bundle[11, 0], bundle[11, 1]),
         state,

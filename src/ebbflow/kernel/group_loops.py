@@ -12,7 +12,7 @@ import numpy as np
 
 from ebbflow.kernel.compiled import compiled, inlined, prefetched
 from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, product, ratio, units_of
-from ebbflow.kernel.hashing import BLOCK, Words, added, hashed, is_full, place_of, taken_out
+from ebbflow.kernel.hashing import BLOCK, Words, added, hashed, is_full, slot_of, taken_out
 from ebbflow.kernel.words import LARGEST, NULL
 
 ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR = 0, 1, 2, 3, 4, 5, 6
@@ -119,7 +119,7 @@ def slots_of(
         for i in range(begin, end):
             h = hashes[i - begin]
             if is_full(store, state):
-                slot = places[place_of(keys, i, h, places, store), 0]
+                slot = slot_of(keys, i, h, places, store)
                 if slot == -1:
                     return i
             else:

@@ -6,11 +6,13 @@ by slot. Keys are found by open addressing: places are tried one after the other
 hash points, until the key is there or a place is empty. When a slot is given back, the places
 behind it move up, so that nothing has to remember that one was there.
 
-    places     place -> slot, or EMPTY, and the hash of its key
-    keys       slot -> the words of its key
+    places     place -> EMPTY, or in one word the slot, and before it the last bits of the hash
+    keys       slot -> the words of its key, and those that are kept beside it
     free       slots that were given back
 
-Keys of one word that differ have different hashes, so only longer ones are compared themselves.
+A key is compared itself where those bits of the hash are the same, which is seldom for nothing; and
+they say where the place of a key would be, if no other were there. A slot has 34 bits: no memory
+has room for more. What is kept `beside` a key is read with it: it is in the same lines of memory.
 """
 
 from __future__ import annotations
@@ -27,12 +29,17 @@ BLOCK = 128
 """Of so many keys the memory is asked for before the first of them is looked up."""
 FEW = 1 << 16
 """Tables of fewer keys grow faster."""
+BITS = 34
+"""So many bits of a place are its slot."""
+SLOTS = (1 << BITS) - 1
+TAGS = (1 << 63) - (1 << BITS)
+"""The bits of a place that are those of a hash, from its last one on."""
 Words = Any
 """An array of 64-bit words."""
 
 
 class WordTable:
-    """Keys of `width` words, each with a slot.
+    """Keys of `width` words, each with a slot, and with room for some words `beside` it.
 
     >>> table = WordTable(1)
     >>> table.add(np.array([[7], [9], [7]])).tolist(), len(table)
@@ -41,21 +48,21 @@ class WordTable:
     [-1, 1]
     """
 
-    __slots__ = ("free", "hashes", "keys", "places", "state", "width")
+    __slots__ = ("beside", "free", "hashes", "keys", "places", "state", "width")
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, width: int, beside: int = 0) -> None:
+        self.width, self.beside = width, beside
         self.hashes = np.empty(BLOCK, np.int64)
         """Where a loop has the hashes of the keys that come next."""
         self.clear()
 
     def clear(self) -> None:
         """Have no keys. An interrupt does no harm, where there were none before."""
-        self.state = np.zeros(2, np.int64)
-        """How many slots there are, and how many of them are free."""
-        self.keys = np.empty((SMALLEST // 2, self.width), np.int64)
+        self.state = np.array([0, 0, self.width], np.int64)
+        """How many slots there are, how many of them are free, and how many words a key has."""
+        self.keys = np.empty((SMALLEST // 2, self.width + self.beside), np.int64)
         self.free = np.empty(SMALLEST // 2, np.int64)
-        self.places = np.full((SMALLEST, 2), EMPTY, np.int64)
+        self.places = np.full(SMALLEST, EMPTY, np.int64)
 
     def __len__(self) -> int:
         return int(self.state[0] - self.state[1])
@@ -82,8 +89,8 @@ class WordTable:
         harm; who keeps something by slot has to have room before."""
         size = max(size, self.next_size)
         self.free = grown(self.free, size)
-        places = np.full((2 * size, 2), EMPTY, np.int64)
-        _move(self.places, places)
+        places = np.full(2 * size, EMPTY, np.int64)
+        _place(self.used(), self.keys, self.state, places)
         self.places = places
         self.keys = grown(self.keys, size)
 
@@ -109,15 +116,21 @@ class WordTable:
 
     def shrink(self) -> None:
         """Let go of the memory of keys that were there, when none is left."""
-        slots, free = self.state.tolist()
+        slots, free, _ = self.state.tolist()
         if slots > 4 * SMALLEST and slots == free:
             self.clear()
 
     def used(self) -> Words:
         """The slots that have a key."""
+        if not self.state[1]:
+            return np.arange(self.end)
         there = np.ones(self.end, np.bool_)
         there[self.free[: self.state[1]]] = False
         return np.flatnonzero(there)
+
+    def words(self, slots: Words) -> Words:
+        """The keys of slots, one after the other."""
+        return np.ascontiguousarray(self.keys[slots, : self.width])
 
 
 def grown(array: Words, size: int) -> Words:
@@ -140,19 +153,24 @@ def matrix(columns: Any) -> Words:
 
 
 @inlined
-def hashed(keys: Words, at: int) -> Any:
-    """The hash of a key: every word is mixed in and spread over all bits. For one word that can be
-    undone, so no two have the same."""
+def hash_of(words: Words, at: int, width: int) -> Any:
+    """The hash of the first so many words of a row: each is mixed in and spread over all bits."""
     h = np.uint64(0x9E3779B97F4A7C15)
-    for j in range(keys.shape[1]):
-        h = (h ^ np.uint64(keys[at, j])) * np.uint64(0xFF51AFD7ED558CCD)
+    for j in range(width):
+        h = (h ^ np.uint64(words[at, j])) * np.uint64(0xFF51AFD7ED558CCD)
         h = h ^ (h >> np.uint64(32))
     return np.int64(h)
 
 
 @inlined
+def hashed(keys: Words, at: int) -> Any:
+    """The hash of a key."""
+    return hash_of(keys, at, keys.shape[1])
+
+
+@inlined
 def equal(one: Words, i: int, other: Words, j: int) -> bool:
-    """Whether two keys are the same words."""
+    """Whether a key is the first words of another row."""
     for k in range(one.shape[1]):  # noqa: SIM110, Numba knows no generators
         if one[i, k] != other[j, k]:
             return False
@@ -163,16 +181,26 @@ def equal(one: Words, i: int, other: Words, j: int) -> bool:
 def place_of(keys: Words, i: int, h: int, places: Words, store: Words) -> Any:
     """The place of a key with this hash, or the empty one where it would be."""
     mask = len(places) - 1
+    tag = (h << BITS) & TAGS
     p = h & mask
-    if keys.shape[1] == 1:
-        while places[p, 0] != -1 and places[p, 1] != h:
-            p = (p + 1) & mask
-    else:
-        while places[p, 0] != -1 and not (
-            places[p, 1] == h and equal(keys, i, store, places[p, 0])
-        ):
-            p = (p + 1) & mask
+    while places[p] >= 0:
+        slot = places[p] ^ tag
+        if slot <= SLOTS and equal(keys, i, store, slot):
+            break
+        p = (p + 1) & mask
     return p
+
+
+@inlined
+def slot_in(place: int) -> Any:
+    """The slot that is in a place, or EMPTY."""
+    return place & SLOTS if place >= 0 else np.int64(-1)
+
+
+@inlined
+def slot_of(keys: Words, i: int, h: int, places: Words, store: Words) -> Any:
+    """The slot of a key with this hash, or EMPTY."""
+    return slot_in(places[place_of(keys, i, h, places, store)])
 
 
 @inlined
@@ -193,58 +221,55 @@ def added(
 ) -> Any:
     """The slot of a key with this hash, which gets one if it has none."""
     p = place_of(keys, i, h, places, store)
-    slot = places[p, 0]
+    slot = slot_in(places[p])
     if slot == -1:
         slot = new_slot(free, state)
-        places[p, 0], places[p, 1] = slot, h
+        places[p] = ((h << BITS) & TAGS) | slot
         for k in range(keys.shape[1]):
             store[slot, k] = keys[i, k]
     return slot
 
 
 @inlined
-def found_at(keys: Words, i: int, places: Words, store: Words) -> Any:
-    """The slot of a key, or EMPTY."""
-    return places[place_of(keys, i, hashed(keys, i), places, store), 0]
-
-
-@inlined
 def look_ahead(
-    keys: Words, begin: int, end: int, places: Words, store: Words, kept: Words, hashes: Words
+    keys: Words, begin: int, end: int, places: Words, store: Words, hashes: Words
 ) -> None:
-    """Hash some keys, at most a BLOCK, and ask for the memory that looking them up will read:
-    `kept` is what is kept for their slots. The processor waits for one after the other where each
-    is looked up to the end, and for all of them together here."""
+    """Hash some keys, at most a BLOCK, and ask for the memory that looking them up will read. The
+    processor waits for one after the other where each is looked up to the end, and for all of them
+    together here."""
     mask = len(places) - 1
     for i in range(begin, end):
         h = hashed(keys, i)
         hashes[i - begin] = h
         prefetched(places, h & mask)
     for i in range(begin, end):
-        slot = places[hashes[i - begin] & mask, 0]
-        if slot != -1:
-            prefetched(store, slot)
-            prefetched(kept, slot)
+        place = places[hashes[i - begin] & mask]
+        if place >= 0:
+            prefetched(store, place & SLOTS)
 
 
 @inlined
 def taken_out(slot: int, places: Words, store: Words, free: Words, state: Words) -> None:
     """Give a slot back: what was pushed on by its key moves up."""
     mask = len(places) - 1
-    p = hashed(store, slot) & mask
-    while places[p, 0] != slot:
+    width = state[2]
+    p = hash_of(store, slot, width) & mask
+    while places[p] & SLOTS != slot:
         p = (p + 1) & mask
     free[state[1]] = slot
     state[1] += 1
     q = p
     while True:
         q = (q + 1) & mask
-        if places[q, 0] == -1:
+        if places[q] < 0:
             break
-        if ((q - places[q, 1]) & mask) >= ((q - p) & mask):
-            places[p, 0], places[p, 1] = places[q, 0], places[q, 1]
+        home = places[q] >> BITS
+        if mask > TAGS >> BITS:
+            home = hash_of(store, places[q] & SLOTS, width)
+        if ((q - home) & mask) >= ((q - p) & mask):
+            places[p] = places[q]
             p = q
-    places[p, 0] = -1
+    places[p] = -1
 
 
 @inlined
@@ -259,19 +284,20 @@ def _add(
 ) -> int:
     """Add keys from the one at `at` on; gives how far there was room."""
     for i in range(at, len(keys)):
+        h = hashed(keys, i)
         if is_full(store, state):
-            found[i] = found_at(keys, i, places, store)
+            found[i] = slot_of(keys, i, h, places, store)
             if found[i] == -1:
                 return i
         else:
-            found[i] = added(keys, i, hashed(keys, i), places, store, free, state)
+            found[i] = added(keys, i, h, places, store, free, state)
     return len(keys)
 
 
 @compiled
 def _find(keys: Words, places: Words, store: Words, found: Words) -> None:
     for i in range(len(keys)):
-        found[i] = found_at(keys, i, places, store)
+        found[i] = slot_of(keys, i, hashed(keys, i), places, store)
 
 
 @compiled
@@ -281,12 +307,12 @@ def _remove(slots: Words, places: Words, store: Words, free: Words, state: Words
 
 
 @compiled
-def _move(old: Words, places: Words) -> None:
-    """Put every key into a larger table."""
+def _place(slots: Words, store: Words, state: Words, places: Words) -> None:
+    """Have the keys of some slots in places that are empty."""
     mask = len(places) - 1
-    for i in range(len(old)):
-        if old[i, 0] != -1:
-            p = old[i, 1] & mask
-            while places[p, 0] != -1:
-                p = (p + 1) & mask
-            places[p, 0], places[p, 1] = old[i, 0], old[i, 1]
+    for i in range(len(slots)):
+        h = hash_of(store, slots[i], state[2])
+        p = h & mask
+        while places[p] >= 0:
+            p = (p + 1) & mask
+        places[p] = ((h << BITS) & TAGS) | slots[i]

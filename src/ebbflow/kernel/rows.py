@@ -13,11 +13,9 @@ from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import (
     BLOCK,
     EMPTY,
-    SMALLEST,
     Words,
     WordTable,
     added,
-    grown,
     is_full,
     look_ahead,
     taken_out,
@@ -63,71 +61,65 @@ class RowTable:
     (1, [2, 0])
     """
 
-    __slots__ = ("_waiting", "kept", "table")
+    __slots__ = ("_waiting", "table")
 
     def __init__(self, width: int) -> None:
-        self.table = WordTable(width)
-        self.kept = np.zeros((len(self.table.keys), 2), np.int64)
-        """Of each slot: the weight of its row, and which row of the last change it is."""
+        self.table = WordTable(width, beside=2)
+        """Beside each row: its weight, and which row of the last change it is."""
         self._waiting: LookedUp | None = None
 
     def prepare(self, rows: Words, weights: Words) -> LookedUp:
         """Be ready to add rows, unless a weight would be negative."""
         self._drop_waiting()
         change = self._waiting = LookedUp(len(rows))
-        size = self.table.size_for(len(rows))
+        table, at = self.table, 0
+        size = table.size_for(len(rows))
         if size:
-            self._grow(size)
-        at = 0
+            table.grow(size)
         while True:
             at = _look_up(
-                rows, weights, at, self.table.places, self.table.keys, self.table.free,
-                self.table.state, self.table.hashes, self.kept, change.found, change.count,
+                rows, weights, at, table.places, table.keys, table.free, table.state, table.hashes,
+                change.found, change.count,
             )  # fmt: skip
             if at == len(rows):
                 break
-            self._grow(self.table.next_size)
-        change.wrong, change.zeros = _checked(change.found, change.count[0], self.kept)
+            table.grow()
+        change.wrong, change.zeros = _checked(
+            change.found, change.count[0], table.keys, table.width
+        )
         return change
-
-    def _grow(self, size: int) -> None:
-        kept = grown(self.kept, size)
-        kept[len(self.kept) :] = 0
-        self.kept = kept
-        self.table.grow(size)
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
         change = self._waiting
         if change is not None and change.wrong == EMPTY:
-            if _write(change.found, change.count[0], self.kept):
+            if _write(change.found, change.count[0], self.table.keys, self.table.width):
                 self._drop_waiting()
             self._waiting = None
 
     def _drop_waiting(self) -> None:
         """Give back the slots of the last change whose rows have no weight."""
-        change = self._waiting
+        change, table = self._waiting, self.table
         if change is not None:
-            _drop(
-                change.found, change.count, self.kept, self.table.places, self.table.keys,
-                self.table.free, self.table.state,
-            )  # fmt: skip
+            _drop(change.found, change.count, table.places, table.keys, table.free, table.state)
             self._waiting = None
-            if self.table.end > 4 * SMALLEST and not len(self.table):
-                self.table.clear()
-                self.kept = np.zeros((len(self.table.keys), 2), np.int64)
+            table.shrink()
 
     def everything(self) -> tuple[Words, Words]:
         """All rows, and their weights."""
         slots = self.table.used()
-        slots = slots[self.kept[slots, 0] != 0]
-        return self.table.keys[slots], self.kept[slots, 0]
+        slots = slots[self._weights(slots) != 0]
+        return self.table.words(slots), self._weights(slots)
+
+    def _weights(self, slots: Words) -> Words:
+        """How often the rows of these slots are there."""
+        return self.table.keys[slots, self.table.width]
 
     def __len__(self) -> int:
         new = 0
         if self._waiting is not None:
             slots = self._waiting.found[: self._waiting.count[0], 0]
-            new = int((self.kept[slots, 0] == 0).sum())
+            new = int((self._weights(slots) == 0).sum())
         return len(self.table) - new
 
 
@@ -164,10 +156,11 @@ class LookedUp:
 @compiled
 def _look_up(
     rows: Words, weights: Words, start: int, places: Words, store: Words, free: Words,
-    state: Words, hashes: Words, kept: Words, found: Words, done: Words,
+    state: Words, hashes: Words, found: Words, done: Words,
 ) -> int:  # fmt: skip
     """Find or make the slot of each row from one on; gives how far there was room."""
     count = done[0]
+    weight, number = rows.shape[1], rows.shape[1] + 1
     begin = end = start
     for i in range(start, len(rows)):
         if is_full(store, state):
@@ -175,13 +168,17 @@ def _look_up(
             return i
         if i == end:
             begin, end = i, min(i + BLOCK, len(rows))
-            look_ahead(rows, begin, end, places, store, kept, hashes)
+            look_ahead(rows, begin, end, places, store, hashes)
+        there = state[0] - state[1]
         slot = added(rows, i, hashes[i - begin], places, store, free, state)
-        at = kept[slot, 1]
+        if state[0] - state[1] > there:
+            store[slot, weight] = 0
+            store[slot, number] = count
+        at = store[slot, number]
         if at < count and found[at, 0] == slot:
             found[at, 2] += weights[i]
         else:
-            kept[slot, 1] = count
+            store[slot, number] = count
             found[count, 0], found[count, 1], found[count, 2] = slot, i, weights[i]
             count += 1
     done[0] = count
@@ -189,12 +186,12 @@ def _look_up(
 
 
 @compiled
-def _checked(found: Words, count: int, kept: Words) -> tuple[int, int]:
+def _checked(found: Words, count: int, store: Words, width: int) -> tuple[int, int]:
     """Compute what the weights will be; gives the first that is negative, or EMPTY, and how many
     rows change nothing."""
     zeros = 0
     for i in range(count):
-        weight = kept[found[i, 0], 0] + found[i, 2]
+        weight = store[found[i, 0], width] + found[i, 2]
         found[i, 3] = weight
         zeros += found[i, 2] == 0
     for i in range(count):
@@ -204,23 +201,23 @@ def _checked(found: Words, count: int, kept: Words) -> tuple[int, int]:
 
 
 @compiled
-def _write(found: Words, count: int, kept: Words) -> int:
+def _write(found: Words, count: int, store: Words, width: int) -> int:
     """Have the new weights, and say how many are zero."""
     gone = 0
     for i in range(count):
-        kept[found[i, 0], 0] = found[i, 3]
+        store[found[i, 0], width] = found[i, 3]
         gone += found[i, 3] == 0
     return gone
 
 
 @compiled
 def _drop(
-    found: Words, done: Words, kept: Words, places: Words, store: Words, free: Words, state: Words
+    found: Words, done: Words, places: Words, store: Words, free: Words, state: Words
 ) -> None:
     count, done[0] = done[0], 0
     for i in range(count):
         slot = found[i, 0]
-        if kept[slot, 0] == 0:
+        if store[slot, state[2]] == 0:
             taken_out(slot, places, store, free, state)
 
 

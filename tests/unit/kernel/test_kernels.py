@@ -13,13 +13,14 @@ import pytest
 np = pytest.importorskip("numpy")
 pytest.importorskip("numba")
 
+from ebbflow.kernel import DoesNotFit, chained, hashing  # noqa: E402
 from ebbflow.kernel import groups as kernel_groups  # noqa: E402
-from ebbflow.kernel import hashing  # noqa: E402
 from ebbflow.kernel import values as kernel_values  # noqa: E402
+from ebbflow.kernel.chained import NOW, WAS, ChainedRows  # noqa: E402
 from ebbflow.kernel.compiled import stamp_of  # noqa: E402
 from ebbflow.kernel.fixed import quotient  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
-from ebbflow.kernel.hashing import EMPTY  # noqa: E402
+from ebbflow.kernel.hashing import EMPTY, WordTable  # noqa: E402
 from ebbflow.kernel.rows import RowTable  # noqa: E402
 from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked  # noqa: E402
 from ebbflow.kernel.words import NULL  # noqa: E402
@@ -123,6 +124,128 @@ def test_the_rows_of_an_input_are_looked_up_and_kept() -> None:
         there, weights = table.everything()
         assert dict(zip(map(tuple, there.tolist()), weights.tolist(), strict=True)) == rows
     assert rows
+
+
+Rows = Counter[tuple[int, int]]
+
+
+def applied(index: ChainedRows, change: list[tuple[tuple[int, int], int]]) -> Any:
+    rows = np.array([row for row, _ in change], np.int64).reshape(-1, 2)
+    weights = np.array([weight for _, weight in change], np.int64)
+    return index.apply(np.ascontiguousarray(rows[:, :1]), rows, weights)
+
+
+def met(index: ChainedRows, when: int) -> Rows:
+    at, entries, weights, _ = index.meet(np.arange(-1, 6).reshape(-1, 1), np.full(7, 2), when)
+    rows = [tuple(row) for row in index.rows.words(entries).tolist()]
+    assert [row[0] for row in rows] == (at - 1).tolist()
+    assert len(rows) == len({*rows})
+    return Counter(dict(zip(rows, (weights // 2).tolist(), strict=True)))
+
+
+def without_zeros(rows: Rows) -> Rows:
+    return Counter({row: weight for row, weight in rows.items() if weight})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_index_has_the_rows_of_every_key_as_they_are_and_as_they_were(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chained, "FEW", 40)
+    random, index = Random(seed), ChainedRows(1, 2, bag=False)
+    rows: Rows = Counter()
+    for step in range(120):
+        most = random.choice([3, 30, 300])
+        index.begin()
+        now = Counter(rows)
+        for _ in range(random.choice([1, 1, 2])):
+            change = [
+                ((random.randrange(5), random.randrange(most)), random.choice([1, 1, 2, -1]))
+                for _ in range(random.randrange(1, 50))
+            ]
+            if random.random() < 0.4:
+                change += [(row, -weight) for row, weight in without_zeros(now).items()]
+            touched, seen = applied(index, change), Counter(row for row, _ in change)
+            if touched is not None:
+                assert max(seen.values()) == 1
+                for (row, _), (entry, before) in zip(change, touched.tolist(), strict=True):
+                    assert tuple(index.rows.words(np.array([entry]))[0].tolist()) == row
+                    assert before == rows[row]
+            for row, weight in change:
+                now[row] += weight
+        assert met(index, NOW) == without_zeros(now), step
+        assert met(index, WAS) == without_zeros(rows), step
+        entries, more = index.changed()
+        seen = [tuple(row) for row in index.rows.words(entries).tolist()]
+        assert index.keys_of(entries)[:, 0].tolist() == [row[0] for row in seen]
+        now.subtract(rows)
+        assert dict(zip(seen, more.tolist(), strict=True)) == without_zeros(now)
+        now.update(rows)
+        for end in [index.rollback, index.commit][random.random() < 0.7 :][:1] * 2:
+            end()
+        rows = now if end == index.commit else rows
+        rows = without_zeros(rows)
+        there, weights = index.everything()
+        assert dict(zip(map(tuple, there.tolist()), weights.tolist(), strict=True)) == rows
+        assert (len(index), len(index.keys)) == (len(rows), len({row[0] for row in rows}))
+        assert met(index, NOW) == met(index, WAS) == rows
+    assert rows
+
+
+def test_an_index_that_is_a_bag_refuses_to_lose_what_it_does_not_have() -> None:
+    index = ChainedRows(1, 2, bag=True)
+    applied(index, [((1, 1), 1), ((1, 2), 1)])
+    for opened in (False, True):
+        if opened:
+            index.begin()
+            applied(index, [((2, 1), 1)])
+        with pytest.raises(DoesNotFit, match="not there"):
+            applied(index, [((1, 1), -1), ((3, 3), 1), ((1, 2), -2)])
+        if opened:
+            assert met(index, NOW) == {(1, 1): 1, (1, 2): 1, (2, 1): 1}
+            index.rollback()
+        assert met(index, NOW) == {(1, 1): 1, (1, 2): 1}
+        assert (len(index), len(index.keys)) == (2, 1)
+
+
+def test_an_index_of_more_rows_than_it_has_numbers_for_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chained, "MOST", 100)
+    index = ChainedRows(1, 2, bag=True)
+    index.begin()
+    with pytest.raises(DoesNotFit, match="32 bits"):
+        applied(index, [((1, at), 1) for at in range(30)] + [((2, at), 1) for at in range(90)])
+    index.rollback()
+    assert len(index) == 0
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_keys_are_found_while_others_come_and_go(
+    large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, random = WordTable(2, beside=1), Random(5)
+    known: dict[tuple[int, int], int] = {}
+    remove = table.remove
+    if large:  # a table of more places than a place has bits of a hash, in plain Python
+
+        def remove(slots: Any) -> None:
+            for slot in slots.tolist():
+                hashing.taken_out.py_func(slot, table.places, table.keys, table.free, table.state)  # type: ignore[attr-defined]
+
+        monkeypatch.setattr(hashing, "TAGS", 0)
+    for _ in range(60):
+        new = [(random.randrange(9), random.randrange(9)) for _ in range(random.randrange(1, 30))]
+        slots = table.add(np.array(new, np.int64))
+        for key, slot in zip(new, slots.tolist(), strict=True):
+            assert known.setdefault(key, slot) == slot
+        table.keys[slots, 2] = 7  # what is beside a key is no part of it
+        gone = [key for key in known if random.random() < 0.4]
+        remove(np.array([known.pop(key) for key in gone], np.int64))
+        asked = [(a, b) for a in range(9) for b in range(9)]
+        found = table.find(np.array(asked, np.int64)).tolist()
+        assert found == [known.get(key, EMPTY) for key in asked]
+        assert sorted(table.used().tolist()) == sorted(known.values())
 
 
 def test_quotients_are_rounded_once() -> None:

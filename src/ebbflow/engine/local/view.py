@@ -178,6 +178,7 @@ class View(PublishingView[T, W]):
             self._took = took = perf_counter() - started
             self._seconds += took
             record = self._record(deltas) if LOG.isEnabledFor(self._level) else None
+            self._program.changes = {}  # whoever gave them may let go of them
         if record is not None:
             record()
         if self._sinks is not None:

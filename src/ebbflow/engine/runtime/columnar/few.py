@@ -60,7 +60,7 @@ _ROWS = """
 
 
 _ARRAYS = """
-    if type(change) is not dict or tuple(change) != $names:
+    if tuple(change) != $names:
         return None
     $arrays = change.values()
     if not ($are_arrays):
@@ -68,13 +68,16 @@ _ARRAYS = """
     shape = field0.shape
     if shape not in $shapes or $others:
         return None
+    (count,) = shape
+"""
+_GIVEN = """
     found = {}
-    for $values, weight in zip($lists, weight.tolist()):
+    for $values, weight in zip($lists):
         $nan
         if $unfit or not weight or not -$most <= weight <= $most:
             return None
         found[new($row_type, ($values,))] = weight
-    return found if len(found) == shape[0] else None
+    return found if len(found) == count else None
 """
 
 
@@ -160,18 +163,48 @@ def _write_words(
 
 def array_reader(row_type: Any, dtypes: Sequence[Any]) -> Callable[[Any], dict[Any, int] | None]:
     """What makes rows with weights of a dict of arrays of a few, one of each field and one of
-    weights, which are of these types; it gives None for anything else.
+    weights, which are of these types; it gives None for any other.
 
     >>> from ebbflow.record import record
     >>> read = array_reader(record("Sum", total=int), [np.dtype("int64")] * 2)
     >>> read({"total": np.array([7]), "__weight": np.array([-1])}), read({"total": [7]})
     ({Sum(total=7): -1}, None)
     """
-    forms, names = forms_of(row_type) or (), tuple(fields_of(row_type) or ())
-    fields = [f"field{at}" for at in range(len(names))]
-    arrays, values = [*fields, "weight"], [f"value{at}" for at in range(len(names))]
+    names = tuple(fields_of(row_type) or ())
+    arrays = [*[f"field{at}" for at in range(len(names))], "weight"]
     loop = GeneratedLoop("rows", "change")
     array, types = loop.bind(np.ndarray), [loop.bind(each, "dtype") for each in dtypes]
+    loop.template(
+        _ARRAYS, names=(*names, WEIGHT), arrays=", ".join(arrays),
+        are_arrays=" is ".join([f"type({each})" for each in arrays] + [array])
+        + "".join(f" and {each}.dtype is {type}" for each, type in zip(arrays, types, strict=True)),
+        shapes={(count,) for count in range(1, FEW + 1)},
+        others=" or ".join(f"{each}.shape != shape" for each in arrays[1:]),
+    )  # fmt: skip
+    _write_given(loop, row_type, [f"{each}.tolist()" for each in arrays])
+    return loop.function()
+
+
+def number_reader(row_type: Any) -> Callable[[Any, int], dict[Any, int] | None]:
+    """What makes rows with weights of numbers: those of each field one after the other, and last
+    the weights, of so many rows; it gives None where some do not fit.
+
+    >>> from ebbflow.record import record
+    >>> read = number_reader(record("Sum", key=int, total=float))
+    >>> read((7, 8, 0.5, 1.5, 1, -1), 2), read((7, 7, 0.5, 0.5, 1, 1), 2)
+    ({Sum(key=7, total=0.5): 1, Sum(key=8, total=1.5): -1}, None)
+    """
+    width = len(fields_of(row_type) or ())
+    parts = [f"numbers[{at} * count : {at + 1} * count]" for at in range(width + 1)]
+    loop = GeneratedLoop("rows", "numbers, count")
+    _write_given(loop, row_type, parts)
+    return loop.function()
+
+
+def _write_given(loop: GeneratedLoop, row_type: Any, lists: Sequence[str]) -> None:
+    """Write the lines that go through lists of the values of each field, and of weights."""
+    forms = forms_of(row_type) or ()
+    values = [f"value{at}" for at in range(len(forms))]
     floats = [v for v, form in zip(values, forms, strict=True) if form.name == "float"]
     ints = [v for v, form in zip(values, forms, strict=True) if form.name == "int"]
 
@@ -180,16 +213,10 @@ def array_reader(row_type: Any, dtypes: Sequence[Any]) -> Callable[[Any], dict[A
             loop.write(f"if {value} != {value}: {value} = {loop.bind(NAN, 'nan')}")
 
     loop.template(
-        _ARRAYS, names=(*names, WEIGHT), arrays=", ".join(arrays),
-        are_arrays=" is ".join([f"type({each})" for each in arrays] + [array])
-        + "".join(f" and {each}.dtype is {type}" for each, type in zip(arrays, types, strict=True)),
-        shapes={(count,) for count in range(1, FEW + 1)},
-        others=" or ".join(f"{each}.shape != shape" for each in arrays[1:]),
-        values=", ".join(values), lists=", ".join(f"{each}.tolist()" for each in fields),
-        nan=one_nan, unfit=" or ".join(f"{each} == {NULL}" for each in ints) or "False",
+        _GIVEN, values=", ".join(values), lists=", ".join(lists), nan=one_nan,
+        unfit=" or ".join(f"{each} == {NULL}" for each in ints) or "False",
         most=str(HEAVIEST), row_type=row_type,
     )  # fmt: skip
-    return loop.function()
 
 
 def rows_reader(row_type: Any, texts: Texts) -> Callable[[Any, int, int], dict[Any, int]]:

@@ -67,15 +67,15 @@ def held(part: Any) -> Iterator[Held]:
             yield from _values(part)
         case ColumnArrangeStage():
             index = part.chained
-            yield index.keys.keys[index.keys.used()], part.key_of.forms
-            yield index.rows.keys[index.rows.used()], forms_of(part.before.type) or ()
+            yield index.keys.words(index.keys.used()), part.key_of.forms
+            yield index.rows.words(index.rows.used()), forms_of(part.before.type) or ()
         case ColumnSemiStage():
             yield part.present.everything()[0], part.right.key_of.forms
         case ColumnDistinctStage():
             yield part.present.everything()[0], forms_of(part.reads_type) or ()
         case CheckedColumnInput():
             table = part.rows.table
-            yield table.keys[table.used()], forms_of(part.source.type) or ()
+            yield table.words(table.used()), forms_of(part.source.type) or ()
         case KeyedColumnInput(by_key=rows) if rows is not None:
             forms = forms_of(part.source.type) or ()
             used = rows.table.used()

@@ -17,7 +17,13 @@ import pyarrow as pa
 from ebbflow.chain import Chain
 from ebbflow.change.requests import Request
 from ebbflow.engine.runtime.changes import read
-from ebbflow.engine.runtime.columnar.few import FewRows, Part, array_reader, is_few
+from ebbflow.engine.runtime.columnar.few import (
+    FewRows,
+    Part,
+    array_reader,
+    is_few,
+    number_reader,
+)
 from ebbflow.engine.runtime.inputs import BagInput, InputState, absent
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.column_types import WEIGHT
@@ -35,7 +41,9 @@ from ebbflow.kernel.columns import (
     holds,
     out_of_range,
 )
+from ebbflow.kernel.few import FEW
 from ebbflow.kernel.hashing import EMPTY
+from ebbflow.kernel.messages import numbers_of
 from ebbflow.kernel.rows import LookedUp, RowTable
 from ebbflow.kernel.words import Texts, WordForm, forms_of, one_float
 from ebbflow.record import fields_of
@@ -94,16 +102,37 @@ class _Expected:
         dtypes = {"int": "int64", "float": "float64", "bool": "bool"}
         known = [dtypes.get(form.name) for form in self.forms]
         self.dtypes = None if None in known else [np.dtype(each) for each in (*known, "int64")]
-        self.few: Any = None if self.dtypes is None else array_reader(row_type, self.dtypes)
+        self.few = None if self.dtypes is None else array_reader(row_type, self.dtypes)
         """What makes rows of arrays of a few."""
         self.ints = np.array([form.name == "int" for form in self.forms])
         self.in_arrow = {*known} <= {"int64", "float64"}
         """Whether Arrow has the same numbers in memory."""
+        self.kinds = "".join("d" if form.name == "float" else "q" for form in self.forms)
+        self.few_numbers = number_reader(row_type) if self.in_arrow else None
         self.schema = arrow_schema(row_type)
         self.seen: Any = None
         """The last schema that was right: most tables of a program have the same."""
         self.own = False
         """Whether its types are the very same."""
+
+    def few_rows(self, change: Any) -> dict[Any, int] | None:
+        """The rows of arrays, or of an Arrow table, of a few rows that are all different."""
+        if type(change) is dict:
+            return None if self.few is None else self.few(change)
+        table, count = change, getattr(change, "num_rows", 0)
+        if (
+            self.few_numbers is None or not 0 < count <= FEW
+            or not isinstance(change, (pa.Table, pa.RecordBatch))
+            or not self.has_schema(change) or not self.own
+        ):  # fmt: skip
+            return None
+        if isinstance(change, pa.Table):
+            (table, *more) = change.to_batches()
+            if more:
+                return None
+        ones = (1,) * count if table.num_columns == len(self.kinds) else ()
+        numbers = numbers_of(table, self.kinds if ones else self.kinds + "q")
+        return None if numbers is None else self.few_numbers(numbers + ones, count)
 
     def arrays(self, change: dict[str, Any]) -> list[Any] | None:
         """The words of arrays, and the weights; None where something is not as it should be."""
@@ -188,13 +217,10 @@ class ColumnInput(InputState):
     def apply(self, change: Any) -> Any:
         if is_few(change, self.source.type):
             return read(self.source, change)
-        return self.few_arrays(change) or read_columns(self.source, change, self.texts)
-
-    def few_arrays(self, change: Any) -> FewColumns | None:
-        """Columns of arrays of a few rows."""
-        few = self.expected.few
-        rows = None if few is None else few(change)
-        return None if rows is None else FewColumns(self.source.type, rows, self.texts)
+        rows = self.expected.few_rows(change)
+        if rows is not None:
+            return FewColumns(self.source.type, rows, self.texts)
+        return read_columns(self.source, change, self.texts)
 
     def as_rows(self) -> InputState:
         """The same input, for a program of rows."""
@@ -205,13 +231,13 @@ class CheckedColumnInput(InputState):
     """An input that keeps its rows, in columns: no row can be taken away more often than it was
     added. `plain` keeps them as rows, when columns could not go on."""
 
-    __slots__ = ("few", "plain", "rows", "texts")
+    __slots__ = ("expected", "few", "plain", "rows", "texts")
 
     keeps = True
 
     def __init__(self, source: Source, texts: Texts) -> None:
         super().__init__(source)
-        self.texts = texts
+        self.texts, self.expected = texts, _expected(source.type)
         forms = forms_of(source.type) or ()
         parts = [
             Part(Fn.of(name, source.type), form)
@@ -222,18 +248,12 @@ class CheckedColumnInput(InputState):
         self.plain: BagInput | None = None
 
     def apply(self, change: Any) -> Any:
-        if self.plain is None and is_few(change, self.source.type):
-            weights = read(self.source, change)
-            try:
-                _, rows, counts = self.few(weights)
-            except DoesNotFit:
-                change = weights
-            else:
-                looked_up = self.rows.prepare(rows, counts)
-                if looked_up.wrong != EMPTY:
-                    row = list(weights)[looked_up.first[looked_up.wrong]]
-                    raise self._absent(row, looked_up)
-                return weights
+        if self.plain is None:
+            few = is_few(change, self.source.type)
+            weights = read(self.source, change) if few else self.expected.few_rows(change)
+            if weights is not None and self._prepare_few(weights):
+                return weights if few else FewColumns(self.source.type, weights, self.texts)
+            change = weights if few else change
         found = read_columns(self.source, change, self.texts)
         if self.plain is None and not isinstance(found, Columns):
             self._give_up()
@@ -250,6 +270,18 @@ class CheckedColumnInput(InputState):
             found.weights = weights
         found.canonical = True
         return found
+
+    def _prepare_few(self, weights: dict[Any, int]) -> bool:
+        """Be ready to keep a few rows; says whether they are what columns hold."""
+        try:
+            _, rows, counts = self.few(weights)
+        except DoesNotFit:
+            return False
+        looked_up = self.rows.prepare(rows, counts)
+        if looked_up.wrong != EMPTY:
+            row = list(weights)[looked_up.first[looked_up.wrong]]
+            raise self._absent(row, looked_up)
+        return True
 
     def _absent(self, row: Any, change: LookedUp) -> Exception:
         """What is raised where a row goes that is not there."""

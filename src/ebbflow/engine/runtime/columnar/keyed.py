@@ -16,10 +16,11 @@ from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
 from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
 from ebbflow.engine.runtime.stages import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
-from ebbflow.kernel.chained import NOW, WAS, ChainedRows, Change, joined
+from ebbflow.kernel.chained import NOW, WAS, ChainedRows
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import RowOnColumns
 from ebbflow.kernel.groups import Groups
+from ebbflow.kernel.joined import Change, joined
 from ebbflow.kernel.words import Texts, forms_of
 
 
@@ -84,9 +85,8 @@ class ColumnArrangeStage(ColumnKeyStage):
     def step(self, change: Any) -> Any:
         arranged = super().step(change)
         columns = arranged.columns
-        columns.canonical = self.chained.apply(arranged.keys, columns.matrix, columns.weights)
-        if columns.canonical:
-            arranged.entries = self.chained.touched
+        entries = self.chained.apply(arranged.keys, columns.matrix, columns.weights)
+        arranged.entries, columns.canonical = entries, entries is not None
         return arranged
 
     def _everything(self) -> Columns:

@@ -52,12 +52,12 @@ class ColumnState:
         for each in self.journal or ():
             if each.journal is not None:
                 each.commit()
-        self.journal = None
+        self.journal = self.stage.done = None
 
     def rollback(self) -> None:
         """Undo what was done since `begin`."""
         self.go_back()
-        self.journal = None
+        self.journal = self.stage.done = None
 
     def go_back(self) -> None:
         """Be as when the epoch began."""
@@ -151,7 +151,7 @@ class ColumnStage(Stage):
         if not self.family.given_up:
             try:
                 out = self.step(*changes)
-                self.done = changes
+                self.done = changes if self.containers else None
                 return out
             except DoesNotFit as why:
                 self.family.give_up(why)

@@ -29,7 +29,7 @@ from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.flow.plan import Source
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.chained import BEFORE, SLOT, WEIGHT, ChainedRows
+from ebbflow.kernel.chained import ChainedRows
 from ebbflow.kernel.columns import Columns, columns_of_rows
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import EMPTY, WordTable
@@ -130,16 +130,10 @@ class StoredIndex(StoredKernel):
 
     def stage(self) -> None:
         index = self.index
-        for touched, count in index.journal or ():
-            entries = touched[: count[0]]
-            known = index.entries[entries]
-            weights = known[:, WEIGHT] - known[:, BEFORE]
-            some = np.flatnonzero(weights)
-            entries, weights = entries[some], weights[some]
-            keys = index.keys.keys[known[some, SLOT]]
-            names = self.key.columns(keys, self.texts)
-            rows = self.row.columns(index.rows.keys[entries], self.texts)
-            self.spine.append_columns(names, rows, weights)
+        entries, weights = index.changed()
+        keys = self.key.columns(index.keys_of(entries), self.texts)
+        rows = self.row.columns(index.rows.words(entries), self.texts)
+        self.spine.append_columns(keys, rows, weights)
 
 
 class StoredRowTable(StoredKernel):
@@ -160,7 +154,7 @@ class StoredRowTable(StoredKernel):
         assert change is not None
         found = change.found[: change.count[0]]
         found = found[found[:, 2] != 0]
-        keys = self.key.columns(self.rows.table.keys[found[:, 0]], self.texts)
+        keys = self.key.columns(self.rows.table.words(found[:, 0]), self.texts)
         stage_values(self.spine, keys, COUNT, found[:, 3:], self.texts)
 
 
@@ -176,13 +170,9 @@ class StoredSharedRows(StoredKernel):
 
     def stage(self) -> None:
         index = self.index
-        for touched, count in index.journal or ():
-            entries = touched[: count[0]]
-            known = index.entries[entries]
-            some = known[:, WEIGHT] != known[:, BEFORE]
-            keys = self.key.columns(index.rows.keys[entries[some]], self.texts)
-            weights = known[some, WEIGHT].reshape(-1, 1)
-            stage_values(self.spine, keys, COUNT, weights, self.texts)
+        entries, _ = index.changed()
+        keys = self.key.columns(index.rows.words(entries), self.texts)
+        stage_values(self.spine, keys, COUNT, index.weights(entries).reshape(-1, 1), self.texts)
 
 
 class StoredKeyedRows(StoredKernel):

@@ -140,7 +140,7 @@ class StoredArrangeStage(StoredStage, ColumnArrangeStage):
     def distinct_keys(self) -> Any:
         """The keys of the change, each once."""
         table = self.chained.keys
-        return table.keys[table.used()]
+        return table.words(table.used())
 
     def stored(self, keys: Any, weights: Any = None) -> ArrangedColumns:
         """The rows of some keys, all different, as they were before the epoch; their weights times

@@ -1,0 +1,149 @@
+"""A few rows, given as rows, arrays and Arrow tables of every form, do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("numba")
+
+import ebbflow as ef  # noqa: E402
+from ebbflow.errors import AbsentRow  # noqa: E402
+from ebbflow.record import record  # noqa: E402
+
+pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
+
+Part = record("Part", id=int, size=float, shelf=int)
+Shelf = record("Shelf", shelf=int)
+INTS = [0, 1, -1, 2**63 - 1, -(2**63) + 1, -(2**63)]
+FLOATS = [0.0, -0.0, 1.5, float("nan"), float("inf"), 5e-324]
+Listed = list[tuple[Any, int]]
+
+
+def table(given: Listed, weights: bool = True) -> Any:
+    fields = list(zip(*[row for row, _ in given], strict=True))
+    types = [pa.int64(), pa.float64(), pa.int64()]
+    arrays = [pa.array(values, type) for values, type in zip(fields, types, strict=True)]
+    made = pa.table(arrays, list(Part._fields))
+    counts = pa.array([weight for _, weight in given], pa.int64())
+    return made.append_column("__weight", counts) if weights else made
+
+
+def arrays(given: Listed) -> Any:
+    return {name: column.to_numpy() for name, column in zip(*split(given), strict=True)}
+
+
+def split(given: Listed) -> tuple[list[str], list[Any]]:
+    made = table(given)
+    return made.column_names, [column.combine_chunks() for column in made.columns]
+
+
+def a_slice(given: Listed) -> Any:
+    other = (Part(99, 9.5, 9), 1)
+    return table([other, *given, other]).slice(1, len(given))
+
+
+def in_two_batches(given: Listed) -> Any:
+    half = len(given) // 2
+    return pa.concat_tables([table(given[:half]), table(given[half:])]) if half else table(given)
+
+
+def shorter_ints(given: Listed) -> Any:
+    made = table(given)
+    small = all(-9 < row.shelf < 9 for row, _ in given)
+    return made.set_column(2, "shelf", made["shelf"].cast(pa.int32())) if small else made
+
+
+FORMS: dict[str, Callable[[Listed], Any]] = {
+    "arrays": arrays,
+    "table": table,
+    "batch": lambda given: table(given).to_batches()[0],
+    "slice": a_slice,
+    "two batches": in_two_batches,
+    "shorter": shorter_ints,
+}
+
+
+def total(given: Listed) -> dict[Any, int]:
+    found: dict[Any, int] = {}
+    for row, weight in given:
+        found[row] = found.get(row, 0) + weight
+    return found
+
+
+def shown(values: Iterable[Any]) -> tuple[str, ...]:
+    """Values as texts: NaN is itself, and there is one zero."""
+    return tuple(str(value if value != 0 else abs(value)) for value in values)
+
+
+@pytest.mark.parametrize("trusting", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_oracle_a_few_rows_do_the_same_in_whatever_form_they_come(
+    form: str, trusting: bool
+) -> None:
+    random = Random(form)
+    parts = ef.Input("parts", Part)
+    plan = ef.program(
+        shelves=parts.group_by("shelf").agg(n=ef.count(), ids=ef.max("id"), least=ef.min("size")),
+        large=parts.filter(lambda part: part.size > 1.0).map(lambda part: part.id),
+        pairs=parts.join(ef.Input("shelves", Shelf), on="shelf"),
+        sizes=parts.group_by("shelf").agg(size=ef.sum("size")),
+    )
+    options = {"check_input": False} if trusting else {}
+    for _ in range(4):
+        one, other = plan.run(columns=True, **options), plan.run(columns=False, **options)
+        for view in (one, other):
+            view.step(shelves=[Shelf(at) for at in range(-3, 3)])
+        there: Listed = []
+        for step in range(25):
+            hard = random.random() < 0.1
+            given: Listed = []
+            for _ in range(random.randrange(1, 10)):
+                if there and random.random() < 0.4:
+                    given.append((there.pop(random.randrange(len(there)))[0], -1))
+                else:
+                    some = INTS if hard else range(-2, 3)
+                    row = Part(random.choice(some), random.choice(FLOATS), random.randrange(-2, 3))
+                    given.append((row, 1))
+                    there.append((row, 1))
+            right = other.step(parts=total(given))
+            change = one.step(parts=FORMS[form](given))
+            assert change == right, step
+            assert one.value == other.value
+            for name, rows in change.items():
+                listed = rows.to_arrow().to_pylist()
+                assert {shown(row.values()) for row in listed} == {
+                    shown((*(row if isinstance(row, tuple) else (row,)), weight))
+                    for row, weight in right[name].items()
+                }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_few_rows_that_are_not_there_are_refused_in_whatever_form_they_come(form: str) -> None:
+    view = ef.Input("parts", Part).group_by("shelf").agg(n=ef.count()).run(columns=True)
+    one, other = Part(1, 0.5, 1), Part(2, float("nan"), 1)
+    view.step(parts=FORMS[form]([(one, 1), (other, 2)]))
+    for _ in range(2):
+        with pytest.raises(AbsentRow) as raised:
+            view.step(parts=FORMS[form]([(one, 1), (other, -3), (Part(3, 0.0, 3), 1)]))
+        assert "Part(id=2, size=nan, shelf=1)" in str(raised.value)
+    assert {tuple(row): weight for row, weight in view.value.items()} == {(1, 3): 1}
+    view.step(parts=FORMS[form]([(one, -1), (other, -2)]))
+    assert not view.value
+
+
+def test_tables_of_a_few_rows_with_nulls_or_without_weights_are_read() -> None:
+    view = ef.Input("parts", record("Part", id=int, size=float | None)).run(columns=True)
+    made = pa.table({"id": [1, 2], "size": [0.5, None]})
+    assert dict(view.step(parts=made).items()) == {(1, 0.5): 1, (2, None): 1}
+    plain = pa.table({"id": [1, 2], "size": [0.5, -0.0]})
+    assert dict(view.step(parts=plain).items()) == {(1, 0.5): 1, (2, 0.0): 1}
+    missing = pa.table({"id": pa.array([None], pa.int64()), "size": [0.5]})
+    with pytest.raises(ef.errors.EbbflowError, match="null"):
+        view.step(parts=missing)
+    assert dict(view.value.items()) == {(1, 0.5): 2, (2, None): 1, (2, 0.0): 1}
