@@ -1,0 +1,119 @@
+"""Stages in columns that need an order, against batch, change by change: the first rows of each
+key, and the reducers that show the first value or the last."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from tests.oracle.column_programs import Sale, Shop, sale, shop
+from tests.oracle.interrupts import interrupted
+
+import ebbflow as ef
+from ebbflow.engine.local import run
+from ebbflow.engine.runtime.columnar import forgetting
+from ebbflow.flow.running import planned
+from ebbflow.kernel import ranked
+from ebbflow.testing import follow
+from ebbflow.zset import ZSet
+
+MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
+pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
+KEPT, FEW_GONE = forgetting.MANY, ranked.FEW_GONE
+TEXTS = ["Rome", "Oslo", "", "Łódź", "Rom", "Rome\0", "Rome-Fiumicino", "Rome-Ciampino", "\ud800"]
+SALES: list[Any] = [
+    "price", "rate", "city", "tax", "day", "paid", lambda r: r.price % 3, lambda r: -r.id,
+    lambda r: (r.tax, r.city), lambda r: r.rate * 2, lambda r: r.city[1:], ("city", "price"),
+]  # fmt: skip
+SHOPS: list[Any] = ["owner", "opened", "score", "at", "size", ("size", "city"), lambda r: r.size * 2]
+
+
+@pytest.fixture(autouse=True)
+def settings_again() -> Iterator[None]:
+    yield
+    forgetting.MANY, ranked.FEW_GONE = KEPT, FEW_GONE
+
+
+def odd_sale(random: Random, hard: float) -> Sale:
+    return sale(random, hard)._replace(city=random.choice(TEXTS))
+
+
+def epochs(
+    random: Random, names: list[str], count: int, hard: float
+) -> Iterator[dict[str, ZSet[Any]]]:
+    """Changes in which rows come and go several at a time, also all of them."""
+    there: dict[str, dict[Any, int]] = {name: {} for name in names}
+    make: dict[str, Any] = {"sales": odd_sale, "shops": shop}
+    for _ in range(count):
+        epoch: dict[str, ZSet[Any]] = {}
+        for name in random.sample(names, random.randrange(1, 1 + len(names))):
+            change: Counter[Any] = Counter()
+            for _ in range(random.choice([0, 1, 2, 9, 30])):
+                change[make[name](random, hard)] += random.choice([1, 1, 1, 2, 5])
+            every = random.random() < 0.1
+            for row, weight in there[name].items():
+                if every or random.random() < 0.2:
+                    change[row] -= weight if every else random.randrange(1, 1 + weight)
+            rows = ZSet(there[name]) + ZSet(change)
+            there[name] = dict(rows.items())
+            epoch[name] = ZSet(change)
+        yield epoch
+
+
+def order(random: Random, parts: list[Any]) -> Any:
+    if random.random() < 0.5:
+        return random.choice(parts)
+    chosen = random.sample(parts, random.randrange(1, 4))
+    return tuple(ef.desc(each) if random.random() < 0.5 else each for each in chosen)
+
+
+def top(random: Random) -> Any:
+    """The first rows of a collection, and sometimes more behind them."""
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    shape = random.randrange(5)
+    rows, parts = (shops, SHOPS) if shape == 0 else (sales, SALES)
+    if shape == 1:
+        rows = sales.filter(lambda r: r.price > 0)
+    if shape == 2:
+        rows = sales.join(shops.select("city", "size"), on="city").select("city", "id", "size")
+        parts = ["size", "id", "city", lambda r: r.size - r.id]
+    per = random.choice([None, "city", "city", ("city", lambda r: r.id > 9)])
+    per = "city" if shape in (0, 2) and per is not None else per
+    n, by = random.choice([1, 1, 2, 3, 7, 100]), order(random, parts)
+    if random.random() < 0.4:
+        offset = random.choice([0, 1, 2, 5])
+        return rows.limit(n, order=by, per=per, offset=offset, descending=random.random() < 0.3)
+    smallest, ties = random.random() < 0.5, random.random() < 0.2 and not isinstance(by, tuple)
+    found: Any = rows.top_k(n, by=by, per=per, smallest=smallest, ties=ties)
+    if shape == 3:
+        return found.group_by("city").agg(n=ef.count(), sum=ef.sum("id"))
+    return found
+
+
+def followed(made: Any, seeds: range, stage: str) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        random = Random(seed)
+        forgetting.MANY = KEPT if seed % 2 else -100  # texts are forgotten after every epoch
+        ranked.FEW_GONE = random.choice([0, FEW_GONE])
+        plan = planned({"output": made(random).node})
+        check, hard = random.random() < 0.6, random.choice([0, 0, 0.02, 0.2])
+        view = follow(
+            lambda plan, check=check: run(plan, columns=True, check_input=check),  # type: ignore[misc]
+            plan, epochs(random, list(plan.sources), 12, hard),
+        )  # fmt: skip
+        for each in view._program.machine.stages:
+            seen[type(each).__name__] += 1
+            if type(each).__name__ == stage:
+                seen["to the end"] += not each.given_up
+    return seen
+
+
+def test_oracle_the_first_rows_in_columns_equal_batch() -> None:
+    seen = followed(top, range(80 * MORE), "ColumnTopStage")
+    assert seen["ColumnTopStage"] > 50 * MORE, seen
+    assert seen["to the end"] > 40 * MORE, seen
