@@ -39,7 +39,9 @@ def settings_again() -> Iterator[None]:
 
 
 def odd_sale(random: Random, hard: float) -> Sale:
-    return sale(random, hard)._replace(city=random.choice(TEXTS))
+    made = sale(random, hard)._replace(city=random.choice(TEXTS))
+    large = random.random() < hard / 20
+    return made._replace(price=random.choice([2**70, -(2**63)])) if large else made
 
 
 def epochs(
@@ -116,4 +118,34 @@ def followed(made: Any, seeds: range, stage: str) -> Counter[str]:
 def test_oracle_the_first_rows_in_columns_equal_batch() -> None:
     seen = followed(top, range(80 * MORE), "ColumnTopStage")
     assert seen["ColumnTopStage"] > 50 * MORE, seen
+    assert seen["to the end"] > 40 * MORE, seen
+
+
+def ends(random: Random) -> Any:
+    """A group-by with the first and last values of groups, and other reducers beside them."""
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    if random.random() < 0.3:
+        rows: Any = shops
+        fields = [*Shop._fields, lambda r: r.size * 2 - 1]
+    else:
+        rows = sales if random.random() < 0.6 else sales.filter(lambda r: r.price > 0)
+        fields = [*Sale._fields, lambda r: r.city[1:], lambda r: r.price % 3, lambda r: -r.rate]
+    part = lambda: random.choice(fields)
+    made: list[Any] = [ef.min("city"), ef.max("city"), ef.max(lambda r: r.city[1:])]
+    if rows is shops:
+        made += [ef.min("owner"), ef.max("owner")]
+    made += [ef.first(part(), by=part()), ef.last(part(), by=part())]
+    made += [ef.arg_min(part(), part()), ef.arg_max(part(), part())]
+    others = [ef.count(), ef.max(part()), ef.count_distinct(part()), ef.min(part())]
+    chosen = random.sample(made, random.randrange(1, 4)) + random.sample(
+        others, random.randrange(3)
+    )
+    named = {f"x{i}": each for i, each in enumerate(chosen)}
+    grouped = rows.group_by("city") if random.random() < 0.8 else rows
+    return grouped.agg(**named)
+
+
+def test_oracle_the_first_and_last_values_of_groups_in_columns_equal_batch() -> None:
+    seen = followed(ends, range(80 * MORE), "ColumnGroupStage")
+    assert seen["ColumnGroupStage"] > 50 * MORE, seen
     assert seen["to the end"] > 40 * MORE, seen

@@ -8,16 +8,14 @@ first of them at the root. So a step compares a value that is new with those two
 crosses the fence, another may have to cross it the other way. Only the last entry that is inside
 can be so in part, and it is at the root.
 
-The heaps are pairing heaps: to put an entry in takes one comparison, to take the root away about as
-many as the logarithm of the size, on average. An entry that is gone stays in its heap until it is
-at the root, or comes back; when there are more of these than of others, all heaps are made anew. So
-the cost follows the change: not the size of a group, nor how many are inside.
+An entry that is gone stays in its heap (`ebbflow.kernel.heaps`) until it is at the root, or comes
+back; when there are more of these than of others, all heaps are made anew. So the cost follows the
+change: not the size of a group, nor how many are inside.
 
 A fence behind none leaves one heap, with the first entry of the group at its root.
 
 Where the fences stand is known from the weights alone. So the way back is to have the old weights,
-and to follow them again. Entries compare word by word: a number that is larger comes sooner, a text
-by its place among all texts. This is what `ebbflow.kernel.top.TopRows` is made of, and
+and to follow them again. This is what `ebbflow.kernel.top.TopRows` is made of, and
 `ebbflow.kernel.firsts.Firsts`.
 """
 
@@ -39,17 +37,23 @@ from ebbflow.kernel.hashing import (
     look_ahead,
     taken_out,
 )
-from ebbflow.kernel.text_order import TextOrder, text_behind
+from ebbflow.kernel.heaps import (
+    BEYOND,
+    NOWHERE,
+    NUMBER,
+    WITHIN,
+    is_sooner,
+    put_in,
+    without_root,
+)
+from ebbflow.kernel.text_order import TextOrder
 
-NUMBER, GREATEST_TEXT, LEAST_TEXT = 0, 1, 2
-"""What a word is, and for a text which ones come sooner."""
 WEIGHT, FOLLOWED, NOTED, GONE, MOVED, SHOWN, FENCES = range(7)
 """Of each entry: its weight, the one that the fences know, the last step that noted it, the next in
 the list of those that are gone, the next in the list of those of which others are shown than before
 the step, and how many were. Then, for each fence: how many are inside, the links of the heap, and
 which one that is."""
 INSIDE, CHILD, NEXT, WHERE = range(4)
-NOWHERE, WITHIN, BEYOND = range(3)
 NOT_LISTED, LAST = -2, -1
 FEW_GONE = 1000
 """So many values that are gone are left where they are."""
@@ -283,71 +287,7 @@ def list_gone(entry: int, entries: Words, lists: Words) -> None:
         lists[0] = entry
 
 
-# ---- heaps ----
-
-
-@inlined
-def is_sooner(a: int, b: int, keys: Words, kinds: Words, places: Words, pool: Words) -> Any:
-    """Whether an entry comes before another of its group."""
-    for k in range(len(kinds)):
-        x, y = keys[a, k + 1], keys[b, k + 1]
-        if x != y:
-            if kinds[k] == NUMBER:
-                return x > y
-            return text_behind(x, y, places, pool) == (kinds[k] == GREATEST_TEXT)
-    return False
-
-
-@inlined
-def melded(
-    a: int, b: int, at: int, where: int, entries: Words, keys: Words, kinds: Words, places: Words,
-    pool: Words,
-) -> Any:  # fmt: skip
-    """Two heaps of a fence, whose columns begin at `at`, as one; gives its root."""
-    if is_sooner(a, b, keys, kinds, places, pool) == (where == WITHIN):
-        a, b = b, a
-    entries[b, at + 2] = entries[a, at + 1]
-    entries[a, at + 1] = b
-    return a
-
-
-@inlined
-def put_in(
-    entry: int, root: int, at: int, where: int, entries: Words, keys: Words, kinds: Words,
-    places: Words, pool: Words,
-) -> Any:  # fmt: skip
-    """The root of a heap into which an entry is put."""
-    entries[entry, at + 1], entries[entry, at + 2], entries[entry, at + 3] = -1, -1, where
-    if root == -1:
-        return entry
-    return melded(root, entry, at, where, entries, keys, kinds, places, pool)
-
-
-@inlined
-def without_root(
-    root: int, at: int, where: int, entries: Words, keys: Words, kinds: Words, places: Words,
-    pool: Words,
-) -> Any:  # fmt: skip
-    """The root of the heap of all but the root: its children in pairs, and then all pairs."""
-    child, pairs = entries[root, at + 1], -1
-    while child != -1:
-        one, other = child, entries[child, at + 2]
-        child = -1
-        if other != -1:
-            child = entries[other, at + 2]
-            one = melded(one, other, at, where, entries, keys, kinds, places, pool)
-        entries[one, at + 2] = pairs
-        pairs = one
-    found = -1
-    while pairs != -1:
-        one, pairs = pairs, entries[pairs, at + 2]
-        entries[one, at + 2] = -1
-        if found == -1:
-            found = one
-        else:
-            found = melded(found, one, at, where, entries, keys, kinds, places, pool)
-    entries[root, at + 1], entries[root, at + 3] = -1, NOWHERE
-    return found
+# ---- heaps made anew ----
 
 
 @compiled

@@ -3,48 +3,23 @@
 A row is an entry of `Ranked`: the words that it is ordered by, and then the others, which decide
 between rows with the same place. A key has a slot, which is the group of its rows. A step gives the
 rows that came to the top, and those that left it. This equals `ebbflow.operator.top.TopRows`.
-
-Entries compare by numbers that are larger, the sooner a row comes. A word becomes such a number,
-and a number the word again, by what its `Rank` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.compiled import compiled, inlined
+from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import EMPTY, Words, WordTable, found_at, taken_out
-from ebbflow.kernel.ranked import GREATEST_TEXT, LEAST_TEXT, NUMBER, Ranked
+from ebbflow.kernel.rank import Rank, ranked_numbers, ranked_words
+from ebbflow.kernel.ranked import Ranked
 from ebbflow.kernel.text_order import TextOrder
-from ebbflow.kernel.words import NULL
 
 MOST = 1 << 31
 """Of more rows than that no top is kept in columns."""
-
-
-class Rank(NamedTuple):
-    """How a word is ordered: its form, and whether the greatest comes first. None is before all
-    others then, and NaN is the greatest float."""
-
-    form: str
-    greatest: bool
-
-    @property
-    def kind(self) -> int:
-        """What the number is that stands for the word."""
-        if self.form != "text":
-            return NUMBER
-        return GREATEST_TEXT if self.greatest else LEAST_TEXT
-
-    @property
-    def how(self) -> int:
-        """What is done to a word to make that number: one bit for a float, one where the least
-        comes first."""
-        return 0 if self.form == "text" else (self.form == "float") + 2 * (not self.greatest)
 
 
 class TopRows:
@@ -80,8 +55,7 @@ class TopRows:
         if self.journal is not None:
             self.journal.append(slots)  # first, as an interrupt may come
         self.table.add(keys, slots)
-        numbers = np.empty((len(rows), 1 + rows.shape[1]), np.int64)
-        _numbers(rows, slots, self.how, numbers)
+        numbers = ranked_numbers(rows, slots, self.how)
         if not self.ranked.step(numbers, weights, len(self.table.keys)):
             if self.journal is None:
                 self._end([slots])
@@ -94,9 +68,7 @@ class TopRows:
 
     def words(self, entries: Words) -> Words:
         """The words of entries, column by column."""
-        out = np.empty((len(self.how), len(entries)), np.int64)
-        _words(entries, self.ranked.table.keys, self.how, out)
-        return out
+        return ranked_words(entries, self.ranked.table.keys, self.how)
 
     def read(self) -> tuple[Words, Words]:
         """The rows at the top now, and how often each is there."""
@@ -161,41 +133,3 @@ def _free(
         slot = slots[i]
         if slot != EMPTY and fences[slot, 0] == 0 and found_at(keys, slot, places, keys) == slot:
             taken_out(slot, places, keys, free, state)
-
-
-# ---- the order of words ----
-
-
-@inlined
-def in_order(word: Any, how: Any) -> Any:
-    """The bits of a float as a number that has its order, and back."""
-    if how & 1 and word < 0 and word != NULL:
-        word = word ^ 0x7FFFFFFFFFFFFFFF
-    return word
-
-
-@inlined
-def number_of(word: Any, how: Any) -> Any:
-    """A number that is larger, the sooner a word comes."""
-    return ~in_order(word, how) if how & 2 else in_order(word, how)
-
-
-@inlined
-def word_of(number: Any, how: Any) -> Any:
-    """The word that has this number."""
-    return in_order(~number if how & 2 else number, how)
-
-
-@compiled
-def _numbers(rows: Words, slots: Words, how: Words, numbers: Words) -> None:
-    for i in range(len(rows)):
-        numbers[i, 0] = slots[i]
-        for k in range(len(how)):
-            numbers[i, k + 1] = number_of(rows[i, k], how[k])
-
-
-@compiled
-def _words(entries: Words, keys: Words, how: Words, out: Words) -> None:
-    for i in range(len(entries)):
-        for k in range(len(how)):
-            out[k, i] = word_of(keys[entries[i], k + 1], how[k])

@@ -167,7 +167,7 @@ class _Chooser:
         assert isinstance(arranged, ColumnKeyStage)
         reducers = self._reducers(stage, arranged.before.type, arranged.key_of)
         if self.stored and None in reducers.stored:
-            raise NotInColumns("the different values that it counts are stored in rows")
+            raise NotInColumns("the values that it counts, or has in order, are stored in rows")
         return ColumnGroupStage(stage, self.texts, arranged, reducers)
 
     def _reducers(self, stage: Any, row_type: Any, key: KeyOnColumns) -> Reducers:
@@ -177,7 +177,7 @@ class _Chooser:
             raise NotInColumns("its results have no columns")
         if shape.width != len(key.parts) or len(made) != shape.width + len(parts):
             raise NotInColumns("its rows are not a key and results side by side")
-        reducers = Reducers(row_type, self.texts)
+        reducers = Reducers(row_type, self.texts, self.order)
         for part in parts:
             reducers.add(part)
         for form, declared in zip([*key.forms, *reducers.forms], made, strict=True):

@@ -97,3 +97,5 @@ def _values(stage: ColumnGroupStage) -> Iterator[Held]:
         seen = stage.reducers.seen
         for number, form in enumerate(seen):
             yield words[of % len(seen) == number].reshape(-1, 1), (form,)
+        for number, forms in enumerate(stage.reducers.places):
+            yield stage.groups.values.placed_values(number, gone=True)[1].T, forms

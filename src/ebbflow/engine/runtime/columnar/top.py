@@ -19,7 +19,8 @@ from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.text_order import TextOrder
-from ebbflow.kernel.top import MOST, Rank, TopRows
+from ebbflow.kernel.rank import Rank
+from ebbflow.kernel.top import MOST, TopRows
 from ebbflow.kernel.words import FORMS, Texts, WordForm, forms_of
 from ebbflow.ordering import Reversed
 
@@ -48,10 +49,16 @@ def order_of(by: Fn, *, down: bool = False) -> Iterator[OrderedBy]:
     elif by.expression is None and isinstance(call, Then) and call.after.call is Reversed:
         yield from order_of(call.first, down=not down)
     else:
-        expression = traced(by)
-        items = expression.items if isinstance(expression, Tuple) else (expression,)
-        for item in items:
-            yield OrderedBy(item, down)
+        yield from (OrderedBy(item, down) for item in _items(traced(by)))
+
+
+def _items(expression: Expression) -> Iterator[Expression]:
+    """The items of a tuple, also of one in it, which are compared one after the other."""
+    if isinstance(expression, Tuple):
+        for item in expression.items:
+            yield from _items(item)
+    else:
+        yield expression
 
 
 class ColumnTopStage(ColumnStage):
