@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from tests.oracle.column_programs import Sale, Shop, sale, shop
-from tests.oracle.interrupts import interrupted
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -29,7 +28,15 @@ SALES: list[Any] = [
     "price", "rate", "city", "tax", "day", "paid", lambda r: r.price % 3, lambda r: -r.id,
     lambda r: (r.tax, r.city), lambda r: r.rate * 2, lambda r: r.city[1:], ("city", "price"),
 ]  # fmt: skip
-SHOPS: list[Any] = ["owner", "opened", "score", "at", "size", ("size", "city"), lambda r: r.size * 2]
+SHOPS: list[Any] = [
+    "owner",
+    "opened",
+    "score",
+    "at",
+    "size",
+    ("size", "city"),
+    lambda r: r.size * 2,
+]
 
 
 @pytest.fixture(autouse=True)

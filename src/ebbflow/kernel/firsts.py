@@ -113,9 +113,7 @@ class Firsts:
         return len(self.values) + sum(map(len, self.ranked))
 
 
-def values_of(
-    looked: Sequence[Looked], placed: Sequence[Placed], texts: TextOrder | None
-) -> Any:
+def values_of(looked: Sequence[Looked], placed: Sequence[Placed], texts: TextOrder | None) -> Any:
     """What finds the values of groups; None where nothing is looked at."""
     if placed:
         return Firsts(looked, placed, texts)
@@ -123,9 +121,7 @@ def values_of(
 
 
 @compiled
-def _show(
-    touched: Words, fences: Words, keys: Words, how: Words, cell: int, cells: Words
-) -> None:
+def _show(touched: Words, fences: Words, keys: Words, how: Words, cell: int, cells: Words) -> None:
     """Write the first value of each group into its cell: the last of its words."""
     last = len(how)
     for i in range(len(touched)):

@@ -1,9 +1,9 @@
 """Pairing heaps of entries, side by side in one array.
 
-An entry has columns of `entries` for each heap that it may be in, from `at` on: the second is its
-first child, the third its next sibling, the fourth which heap it is in. No child comes before its
-parent. To put one in takes one comparison; to take the root away takes about as many as the
-logarithm of the size, on average.
+An entry has columns of `entries` for each fence, from `at` on: its first child, its next sibling,
+and which of the two heaps of the fence it is in. No child comes before its parent. To put an entry
+in takes one comparison; to take the root away takes about as many as the logarithm of the size, on
+average.
 
 Entries compare by their `keys`, word by word: a number that is larger comes sooner, a text by its
 place among all texts (`ebbflow.kernel.text_order`). In the heap WITHIN a fence the last entry is at
@@ -20,7 +20,10 @@ from ebbflow.kernel.text_order import text_behind
 
 NUMBER, GREATEST_TEXT, LEAST_TEXT = 0, 1, 2
 """What a word is, and for a text which ones come sooner."""
+CHILD, NEXT, WHERE = 1, 2, 3
+"""The columns of an entry, behind the one at `at`, which is not for its heap."""
 NOWHERE, WITHIN, BEYOND = range(3)
+"""Which heap it is in."""
 
 
 @inlined
@@ -43,8 +46,8 @@ def melded(
     """Two heaps of a fence, whose columns begin at `at`, as one; gives its root."""
     if is_sooner(a, b, keys, kinds, places, pool) == (where == WITHIN):
         a, b = b, a
-    entries[b, at + 2] = entries[a, at + 1]
-    entries[a, at + 1] = b
+    entries[b, at + NEXT] = entries[a, at + CHILD]
+    entries[a, at + CHILD] = b
     return a
 
 
@@ -54,7 +57,8 @@ def put_in(
     places: Words, pool: Words,
 ) -> Any:  # fmt: skip
     """The root of a heap into which an entry is put."""
-    entries[entry, at + 1], entries[entry, at + 2], entries[entry, at + 3] = -1, -1, where
+    entries[entry, at + CHILD], entries[entry, at + NEXT] = -1, -1
+    entries[entry, at + WHERE] = where
     if root == -1:
         return entry
     return melded(root, entry, at, where, entries, keys, kinds, places, pool)
@@ -66,22 +70,22 @@ def without_root(
     pool: Words,
 ) -> Any:  # fmt: skip
     """The root of the heap of all but the root: its children in pairs, and then all pairs."""
-    child, pairs = entries[root, at + 1], -1
+    child, pairs = entries[root, at + CHILD], -1
     while child != -1:
-        one, other = child, entries[child, at + 2]
+        one, other = child, entries[child, at + NEXT]
         child = -1
         if other != -1:
-            child = entries[other, at + 2]
+            child = entries[other, at + NEXT]
             one = melded(one, other, at, where, entries, keys, kinds, places, pool)
-        entries[one, at + 2] = pairs
+        entries[one, at + NEXT] = pairs
         pairs = one
     found = -1
     while pairs != -1:
-        one, pairs = pairs, entries[pairs, at + 2]
-        entries[one, at + 2] = -1
+        one, pairs = pairs, entries[pairs, at + NEXT]
+        entries[one, at + NEXT] = -1
         if found == -1:
             found = one
         else:
             found = melded(found, one, at, where, entries, keys, kinds, places, pool)
-    entries[root, at + 1], entries[root, at + 3] = -1, NOWHERE
+    entries[root, at + CHILD], entries[root, at + WHERE] = -1, NOWHERE
     return found

@@ -53,7 +53,8 @@ def ranked_numbers(rows: Words, slots: Words, how: Words) -> Words:
 def ranked_words(entries: Words, keys: Words, how: Words) -> Words:
     """The words of entries that have these numbers, column by column.
 
-    >>> ranked_words(np.array([0]), np.array([[3, -6]]), np.array([Rank("int", False).how])).tolist()
+    >>> how = np.array([Rank("int", False).how])
+    >>> ranked_words(np.array([0]), np.array([[3, -6]]), how).tolist()
     [[5]]
     """
     out = np.empty((len(how), len(entries)), np.int64)

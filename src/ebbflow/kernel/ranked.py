@@ -22,39 +22,26 @@ and to follow them again. This is what `ebbflow.kernel.top.TopRows` is made of, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from ebbflow.kernel.compiled import compiled, inlined
-from ebbflow.kernel.hashing import (
-    BLOCK,
-    Words,
-    WordTable,
-    added,
-    grown,
-    is_full,
-    look_ahead,
-    taken_out,
-)
-from ebbflow.kernel.heaps import (
-    BEYOND,
-    NOWHERE,
-    NUMBER,
-    WITHIN,
-    is_sooner,
-    put_in,
-    without_root,
+from ebbflow.kernel.hashing import Words, WordTable, grown
+from ebbflow.kernel.heaps import NUMBER
+from ebbflow.kernel.ranked_loops import (
+    FENCES,
+    LAST,
+    MOVES,
+    STALE,
+    WEIGHT,
+    follow,
+    give_back,
+    heap_anew,
+    moved,
+    restore,
+    weigh,
 )
 from ebbflow.kernel.text_order import TextOrder
 
-WEIGHT, FOLLOWED, NOTED, GONE, MOVED, SHOWN, FENCES = range(7)
-"""Of each entry: its weight, the one that the fences know, the last step that noted it, the next in
-the list of those that are gone, the next in the list of those of which others are shown than before
-the step, and how many were. Then, for each fence: how many are inside, the links of the heap, and
-which one that is."""
-INSIDE, CHILD, NEXT, WHERE = range(4)
-NOT_LISTED, LAST = -2, -1
 FEW_GONE = 1000
 """So many values that are gone are left where they are."""
 
@@ -93,8 +80,6 @@ class Ranked:
         self.notes: list[WeightNote] = []
         """What was done since it was last settled."""
         self.lists = np.array([LAST, LAST, 0, 0], np.int64)
-        """The first entry that is gone, the first that has moved and how many have, and how many
-        places in heaps are those of entries that are gone."""
         self.table = WordTable(1 + len(self.kinds))
         count = len(self.limits)
         self.entries = np.zeros((len(self.table.keys), FENCES + 4 * count), np.int64)
@@ -111,7 +96,7 @@ class Ranked:
         self.notes.append(note)
         at, fine = 0, True
         while True:
-            at, fine = _weigh(
+            at, fine = weigh(
                 rows, weights, at, self.step_number, self.entries, note.done, note.count,
                 self.table.places, self.table.keys, self.table.free, self.table.state,
                 self.table.hashes,
@@ -123,7 +108,7 @@ class Ranked:
         if not fine:
             self.undo(1)
             return False
-        self._follow(note, True)
+        self._follow(note.done[: note.count[0]], True)
         return True
 
     def fit(self, groups: int) -> None:
@@ -135,10 +120,11 @@ class Ranked:
                 fences[at:, root::3] = -1
             self.fences = fences
 
-    def _follow(self, note: WeightNote, shown: bool) -> None:
-        """Have the fences stand where the weights say. Doing it twice is doing it once."""
-        _follow(
-            note.done, note.count[0], shown, self.entries, self.fences, self.limits, self.lists,
+    def _follow(self, done: Words, shown: bool) -> None:
+        """Have the fences stand where the weights say, of all entries that may have another weight
+        than the fences know. Doing it twice is doing it once."""
+        follow(
+            done, shown, self.entries, self.fences, self.limits, self.lists,
             self.table.keys, self.kinds, *self._texts,
         )  # fmt: skip
 
@@ -152,17 +138,17 @@ class Ranked:
     def moved(self) -> tuple[Words, Words]:
         """The entries of which the last step shows more, or fewer, and how many. Shown are those
         inside the first fence, and not inside the second."""
-        room = int(self.lists[2])
+        room = int(self.lists[MOVES])
         found, changes = np.empty(room, np.int64), np.empty(room, np.int64)
-        count = _moved(self.entries, self.lists, found, changes)
+        count = moved(self.entries, self.lists, found, changes)
         return found[:count], changes[:count]
 
     def shown(self) -> tuple[Words, Words]:
         """All entries that are shown, and how often."""
         used = self.table.used()
-        weights = self.entries[used, FENCES + INSIDE].copy()
+        weights = self.entries[used, FENCES].copy()
         if len(self.limits) > 1:
-            weights -= self.entries[used, FENCES + 4 + INSIDE]
+            weights -= self.entries[used, FENCES + 4]
         there = np.flatnonzero(weights)
         return used[there], weights[there]
 
@@ -176,22 +162,22 @@ class Ranked:
         """Have the weights as before the last steps, or as when it was last settled. Doing it twice
         is doing it once."""
         notes = self.notes[: -1 - (steps or len(self.notes)) : -1]
-        for note in notes:
-            _restore(note.done, note.count[0], self.entries)
-        for note in notes:
-            self._follow(note, False)
+        if notes:
+            done = np.concatenate([note.done[: note.count[0]] for note in notes])
+            restore(done, self.entries)
+            self._follow(done, False)
 
     def settle(self) -> None:
         """Keep what is done, and give back the entries that are gone. Doing it twice is doing it
         once."""
         many = self.table.end > FEW_GONE
-        if many and 2 * self.lists[3] > len(self.table) * len(self.limits):
-            _heap_anew(
+        if many and 2 * self.lists[STALE] > len(self.table) * len(self.limits):
+            heap_anew(
                 self.table.used(), self.entries, self.fences, self.lists, self.table.keys,
                 self.kinds, *self._texts,
             )  # fmt: skip
         table = self.table
-        _give_back(self.entries, self.lists, table.places, table.keys, table.free, table.state)
+        give_back(self.entries, self.lists, table.places, table.keys, table.free, table.state)
         self.notes = []
         table.shrink()
 
@@ -210,251 +196,3 @@ class WeightNote:
 
 
 NO_TEXTS = np.zeros((0, 3), np.int64), np.zeros(0, np.uint8)
-
-
-# ---- weights ----
-
-
-@compiled
-def _weigh(
-    rows: Words, weights: Words, start: int, step: int, entries: Words, note: Words, done: Words,
-    places: Words, keys: Words, free: Words, state: Words, hashes: Words,
-) -> tuple[int, bool]:  # fmt: skip
-    """Add weights from one row on; gives how far there was room, and whether all are fine."""
-    count, fine = done[0], True
-    begin = end = start
-    for i in range(start, len(rows)):
-        if is_full(keys, state):
-            done[0] = count
-            return i, True
-        if i == end:
-            begin, end = i, min(i + BLOCK, len(rows))
-            look_ahead(rows, begin, end, places, keys, entries, hashes)
-        there = state[0] - state[1]
-        entry = added(rows, i, hashes[i - begin], places, keys, free, state)
-        if state[0] - state[1] > there:
-            for k in range(entries.shape[1]):
-                entries[entry, k] = 0
-            entries[entry, 3], entries[entry, 4] = NOT_LISTED, NOT_LISTED
-        was = entries[entry, 0]
-        if entries[entry, 2] != step:
-            entries[entry, 2] = step
-            note[count, 0], note[count, 1] = entry, was
-            count += 1
-        now = was + weights[i]
-        fine = fine and not ((was ^ now) & (weights[i] ^ now) < 0)
-        entries[entry, 0] = now
-    done[0] = count
-    for i in range(count):
-        fine = fine and entries[note[i, 0], 0] >= 0
-    return len(rows), fine
-
-
-@compiled
-def _restore(note: Words, count: int, entries: Words) -> None:
-    for i in range(count):
-        entries[note[i, 0], 0] = note[i, 1]
-
-
-@compiled
-def _give_back(
-    entries: Words, lists: Words, places: Words, keys: Words, free: Words, state: Words
-) -> None:
-    """Give back the slots of entries that are gone and in no heap."""
-    entry, lists[0] = lists[0], LAST
-    while entry != LAST:
-        following = entries[entry, 3]
-        entries[entry, 3] = NOT_LISTED
-        if entries[entry, 0] == 0 and in_no_heap(entry, entries):
-            taken_out(entry, places, keys, free, state)
-        entry = following
-
-
-@inlined
-def in_no_heap(entry: int, entries: Words) -> Any:
-    """Whether an entry is in the heaps of no fence."""
-    for at in range(FENCES + 3, entries.shape[1], 4):
-        if entries[entry, at] != NOWHERE:
-            return False
-    return True
-
-
-@inlined
-def list_gone(entry: int, entries: Words, lists: Words) -> None:
-    """Have an entry without a weight given back, if it is in no heap."""
-    if entries[entry, 3] == NOT_LISTED and in_no_heap(entry, entries):
-        entries[entry, 3] = lists[0]
-        lists[0] = entry
-
-
-# ---- heaps made anew ----
-
-
-@compiled
-def _heap_anew(
-    used: Words, entries: Words, fences: Words, lists: Words, keys: Words, kinds: Words,
-    places: Words, pool: Words,
-) -> None:  # fmt: skip
-    """Make all heaps of the entries that are there; those of others are given back."""
-    for f in range((fences.shape[1] - 1) // 3):
-        at = FENCES + 4 * f
-        for i in range(len(used)):
-            group = keys[used[i], 0]
-            fences[group, 3 * f + 2], fences[group, 3 * f + 3] = -1, -1
-            entries[used[i], at + 3] = NOWHERE
-        for i in range(len(used)):
-            entry = used[i]
-            if entries[entry, 0] > 0:
-                where = WITHIN if entries[entry, at] > 0 else BEYOND
-                group, root = keys[entry, 0], 3 * f + 1 + where
-                fences[group, root] = put_in(
-                    entry, fences[group, root], at, where, entries, keys, kinds, places, pool
-                )
-    for i in range(len(used)):
-        if entries[used[i], 0] == 0:
-            list_gone(used[i], entries, lists)
-    lists[3] = 0
-
-
-# ---- fences ----
-
-
-@compiled
-def _follow(
-    note: Words, count: int, shown: bool, entries: Words, fences: Words, limits: Words,
-    lists: Words, keys: Words, kinds: Words, places: Words, pool: Words,
-) -> None:  # fmt: skip
-    """Have the fences of the groups of these entries stand where the weights say; `shown` is
-    whether it is asked then what has moved."""
-    drop_moved(entries, lists)
-    for i in range(count):
-        entry = note[i, 0]
-        group = keys[entry, 0]
-        was, now = entries[entry, 1], entries[entry, 0]
-        entries[entry, 1] = now
-        fences[group, 0] += np.int64(now > 0) - np.int64(was > 0)
-        for f in range(len(limits)):
-            at, limit = FENCES + 4 * f, limits[f]
-            where = entries[entry, at + 3]
-            if where == NOWHERE:
-                if now > 0:
-                    fences[group, 3 * f + 3] = put_in(
-                        entry, fences[group, 3 * f + 3], at, BEYOND, entries, keys, kinds, places,
-                        pool,
-                    )  # fmt: skip
-                continue
-            lists[3] += np.int64(now == 0) - np.int64(was == 0)
-            if where == WITHIN:
-                inside, most = entries[entry, at], min(now, limit)
-                if inside == min(was, limit) or inside > most:
-                    set_inside(entry, most, f, entries, fences, lists, keys)
-        if now == 0:
-            list_gone(entry, entries, lists)
-    for i in range(count):
-        for f in range(len(limits)):
-            balance(
-                keys[note[i, 0], 0], f, entries, fences, limits, lists, keys, kinds, places, pool
-            )
-    if not shown:
-        drop_moved(entries, lists)
-
-
-@inlined
-def set_inside(
-    entry: int, inside: int, f: int, entries: Words, fences: Words, lists: Words, keys: Words
-) -> None:
-    """Have so many of an entry inside."""
-    at = FENCES + 4 * f
-    if entries[entry, 4] == NOT_LISTED:
-        entries[entry, 4], lists[1] = lists[1], entry
-        entries[entry, 5] = shown_of(entry, entries)
-        lists[2] += 1
-    fences[keys[entry, 0], 3 * f + 1] += inside - entries[entry, at]
-    entries[entry, at] = inside
-
-
-@inlined
-def shown_of(entry: int, entries: Words) -> Any:
-    """How many of an entry are inside the first fence, and not inside the second."""
-    if entries.shape[1] > FENCES + 4:
-        return entries[entry, FENCES] - entries[entry, FENCES + 4]
-    return entries[entry, FENCES]
-
-
-@inlined
-def balance(
-    group: int, f: int, entries: Words, fences: Words, limits: Words, lists: Words, keys: Words,
-    kinds: Words, places: Words, pool: Words,
-) -> None:  # fmt: skip
-    """Have as many inside a fence as should be: the first ones."""
-    at, limit = FENCES + 4 * f, limits[f]
-    total, within, beyond = 3 * f + 1, 3 * f + 2, 3 * f + 3
-    while True:
-        for where in range(WITHIN, BEYOND + 1):
-            root = fences[group, total + where]
-            while root != -1 and entries[root, 0] == 0:
-                rest = without_root(root, at, where, entries, keys, kinds, places, pool)
-                lists[3] -= 1
-                list_gone(root, entries, lists)
-                root = rest
-            fences[group, total + where] = root
-        last, first = fences[group, within], fences[group, beyond]
-        more = limit - fences[group, total]
-        if more < 0:
-            inside = entries[last, at]
-            set_inside(last, max(inside + more, 0), f, entries, fences, lists, keys)
-            if inside + more <= 0:
-                fences[group, within] = without_root(
-                    last, at, WITHIN, entries, keys, kinds, places, pool
-                )
-                fences[group, beyond] = put_in(
-                    last, first, at, BEYOND, entries, keys, kinds, places, pool
-                )
-            continue
-        crosses = first != -1 and last != -1
-        crosses = crosses and is_sooner(first, last, keys, kinds, places, pool)
-        if more > 0 and not crosses and last != -1:
-            left = min(entries[last, 0], limit) - entries[last, at]
-            if left > 0:
-                set_inside(
-                    last, entries[last, at] + min(left, more), f, entries, fences, lists, keys
-                )
-                continue
-        if crosses or (more > 0 and first != -1):
-            fences[group, beyond] = without_root(
-                first, at, BEYOND, entries, keys, kinds, places, pool
-            )
-            fences[group, within] = put_in(
-                first, last, at, WITHIN, entries, keys, kinds, places, pool
-            )
-            set_inside(first, min(entries[first, 0], limit), f, entries, fences, lists, keys)
-            continue
-        break
-
-
-# ---- what has moved ----
-
-
-@inlined
-def drop_moved(entries: Words, lists: Words) -> None:
-    """Have none that has moved."""
-    entry = lists[1]
-    while entry != LAST:
-        following = entries[entry, 4]
-        entries[entry, 4] = NOT_LISTED
-        entry = following
-    lists[1], lists[2] = LAST, 0
-
-
-@compiled
-def _moved(entries: Words, lists: Words, found: Words, changes: Words) -> int:
-    """Write down what has moved, once."""
-    count, entry = 0, lists[1]
-    while entry != LAST:
-        change = shown_of(entry, entries) - entries[entry, 5]
-        if change != 0:
-            found[count], changes[count] = entry, change
-            count += 1
-        entry = entries[entry, 4]
-    drop_moved(entries, lists)
-    return count

@@ -146,9 +146,7 @@ class Reducers:
 
     def groups(self, width: int) -> Groups:
         """The kernel, for keys of so many words."""
-        return Groups(
-            width, self.totals, self.results, self.looked, self.placed, self.order
-        )
+        return Groups(width, self.totals, self.results, self.looked, self.placed, self.order)
 
     def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
@@ -379,12 +377,12 @@ class Reducers:
             for slot, value, times in zip(slots, values, counts[mine].tolist(), strict=True):
                 found.setdefault(slot, {}).setdefault(number, {})[value] = times
         for number, forms in enumerate(self.places):
-            at, columns, counts = groups.values.placed_values(number)
-            values = zip(
-                *[decoded(form, column, self.texts) for form, column in zip(forms, columns, strict=True)],
-                strict=True,
-            )
-            for slot, value, times in zip(at.tolist(), values, counts.tolist(), strict=True):
+            at, words, counts = groups.values.placed_values(number)
+            parts = [
+                decoded(form, each, self.texts) for form, each in zip(forms, words, strict=True)
+            ]
+            entries = zip(at.tolist(), zip(*parts, strict=True), counts.tolist(), strict=True)
+            for slot, value, times in entries:
                 found.setdefault(slot, {}).setdefault(-1 - number, {})[value] = times
         return found
 

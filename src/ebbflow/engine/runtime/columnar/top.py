@@ -18,8 +18,8 @@ from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import on_columns
-from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.rank import Rank
+from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.top import MOST, TopRows
 from ebbflow.kernel.words import FORMS, Texts, WordForm, forms_of
 from ebbflow.ordering import Reversed
@@ -95,7 +95,8 @@ class ColumnTopStage(ColumnStage):
             if at not in found:
                 found[at] = len(self.parts)
                 ranks.append(Rank(form.name, not node.smallest))
-                self.parts.append(Computed(form, lambda sides: sides, (0, at)))
+                field = Fn.of(reads_type._fields[at], reads_type)
+                self.parts.append(on_columns(traced(field), [reads_type], texts))
         self.columns_of_fields = [found[at] for at in range(len(fields))]
         self.forms: Sequence[WordForm] = [part.form for part in self.parts]
         self.top = TopRows(len(self.key_of.parts), ranks, node.n, node.offset, order)
