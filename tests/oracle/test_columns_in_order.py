@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.oracle.column_programs import Sale, Shop, sale, shop
+from tests.oracle.interrupts import interrupted
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -156,3 +157,133 @@ def test_oracle_the_first_and_last_values_of_groups_in_columns_equal_batch() -> 
     seen = followed(ends, range(80 * MORE), "ColumnGroupStage")
     assert seen["ColumnGroupStage"] > 50 * MORE, seen
     assert seen["to the end"] > 40 * MORE, seen
+
+
+def some(count: int, seed: int) -> ZSet[Any]:
+    random = Random(seed)
+    return ZSet.of(odd_sale(random, 0) for _ in range(count))
+
+
+def program(**more: Any) -> Any:
+    """Tops and ends of all kinds, with what is behind them."""
+    sales = ef.Input("sales", Sale)
+    best = sales.top_k(2, by="price", per="city")
+    return ef.program(
+        best=best,
+        page=sales.limit(3, order=("city", ef.desc("rate")), offset=2),
+        sums=best.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
+        ends=sales.group_by("paid").agg(
+            low=ef.min("city"), last=ef.last("city", by="day"), best=ef.arg_max("rate", "id")
+        ),
+        **more,
+    )
+
+
+def test_a_refused_epoch_leaves_what_is_in_order_as_it_was() -> None:
+    odd = ef.Input("sales", Sale).map(lambda r: 1 // (r.price - 100))
+    view = program(odd=odd).run(columns=True)
+    there: ZSet[Any] = ZSet()
+    for seed in range(30):
+        before = view.value
+        wrong = odd_sale(Random(seed), 0)._replace(price=100)
+        gone = ZSet.of(list(there)[: seed % 7])
+        with pytest.raises(ef.errors.FunctionFailed):
+            view.step(sales=some(9, 100 + seed) - gone + ZSet.of([wrong]))
+        assert view.value == before
+        change = some(5, seed) - gone
+        view.step(sales=change)
+        there += change
+        view.verify()
+    stages = [each for each in view._program.machine.stages if each.in_columns]
+    assert not [each.given_up for each in stages if each.given_up]
+    assert {"ColumnTopStage", "ColumnGroupStage"} <= {type(each).__name__ for each in stages}
+
+
+@pytest.mark.parametrize("apart", [43, pytest.param(5, marks=pytest.mark.slow)])
+def test_an_interrupt_at_any_moment_leaves_what_is_in_order_done_or_not_done(apart: int) -> None:
+    view = program().run(columns=True)
+    hit = {True: 0, False: 0}
+    view.step(sales=some(12, 1))
+    for moment in range(1, 100_000, apart):
+        forgetting.MANY = KEPT if moment % 2 else -100
+        there = view.input("sales").value
+        change = some(40 if moment % 3 else 4, moment) - ZSet.of(list(there)[:20])
+        before = view.epoch
+        if not interrupted(
+            lambda change=change: view.step(sales=change), moment, published=False  # type: ignore[misc]
+        ):  # fmt: skip
+            break
+        hit[view.epoch > before] += 1
+        view.verify()
+    assert hit[False] > 10
+    assert hit[True] > 0
+
+
+@pytest.mark.parametrize("apart", [997, pytest.param(101, marks=pytest.mark.slow)])
+def test_an_interrupt_while_rows_take_over_what_is_in_order_loses_nothing(apart: int) -> None:
+    large = {"sales": [odd_sale(Random(1), 0)._replace(price=2**63), *some(2, 7)]}
+    for moment in range(1, 100_000, apart):
+        view = program().run(columns=True)
+        view.step(sales=some(20, 2))
+        cut = interrupted(lambda: view.step(large), moment, published=False)  # noqa: B023
+        if view.epoch == 1:
+            view.step(large)
+        view.step(sales=some(3, 9) - some(5, 2))
+        view.verify()
+        if not cut:
+            break
+    assert moment > 9 * apart
+    assert "in rows, since" in view.explain()
+
+
+def test_texts_that_nothing_in_order_has_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgetting, "MANY", 50)
+    monkeypatch.setattr(ranked, "FEW_GONE", 20)
+    view, old, known = program().run(columns=True), ZSet[Any](), []
+    for epoch in range(40):
+        new = ZSet.of(
+            row._replace(city=f"{epoch}-{at}") for at, row in enumerate(some(20, epoch))
+        )  # fmt: skip
+        view.step(sales=(new - old).to_arrow(Sale))
+        old = new
+        (texts,) = {each.texts for each in view._program.machine.stages if each.in_columns}
+        known.append(len(texts.known))
+        view.verify()
+    assert max(known) < 400, known
+
+
+def title(row: Sale) -> str:
+    return row.city.title()
+
+
+def test_explain_says_which_tops_are_in_columns_and_why_not() -> None:
+    sales = ef.Input("sales", Sale)
+
+    def said(made: Any, **options: Any) -> str:
+        return str(made.run(columns=True, **options).explain())
+
+    assert "in rows" not in said(sales.top_k(2, by="city"))
+    assert "in rows" not in said(sales.limit(2, order=("city", ef.desc("rate")), offset=1))
+    titled = sales.top_k(2, by=title)
+    assert "in rows: title is a function that could not be read" in said(titled)
+    whole = sales.group_by("city").agg(row=ef.arg_max("price"))
+    assert "in rows: its results have no columns" in said(whole)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda sales: sales.top_k(2, by="city", per="paid"),
+        lambda sales: sales.group_by("paid").agg(low=ef.min("city")),
+    ],
+)
+def test_what_is_in_order_is_stored_in_rows(made: Any, tmp_path: Any) -> None:
+    program = made(ef.Input("sales", Sale))
+    expected = program.run()
+    for seed in range(3):
+        with program.run(path=str(tmp_path / "state"), columns=True) as view:
+            change = some(9, seed) - ZSet.of(list(expected.input("sales").value)[:4])
+            table = change.map(lambda r: r._replace(city=r.city.replace("\ud800", "?")))
+            assert view.step(sales=table) == expected.step(sales=table)
+            assert "in rows: " in view.explain()
+            assert view.value == expected.value
