@@ -11,7 +11,8 @@ cells. This equals the step of `ebbflow.reducer.running.ReduceByKey`.
 All sums are exact, those of floats as well (`fixed`), and what is divided is rounded once. A sum
 that would not fit raises `DoesNotFit`, with the cells as they were.
 
-A minimum, a maximum and a count of different values are in the cells too; `Values` finds them.
+A minimum, a maximum and a count of different values are in the cells too; `Values` finds them, and
+`Firsts` what comes first or last in an order, and the ends of texts.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.firsts import Placed, values_of
 from ebbflow.kernel.group_loops import (
     ADD,
     ADD_FLOAT,
@@ -48,7 +50,8 @@ from ebbflow.kernel.group_loops import (
     step_of_groups,
 )
 from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown
-from ebbflow.kernel.values import Looked, Values
+from ebbflow.kernel.text_order import TextOrder
+from ebbflow.kernel.values import Looked
 
 SMALL = 8
 MANY_ROWS = 1 << 12
@@ -83,7 +86,8 @@ class Result(NamedTuple):
 
 
 class Groups:
-    """Groups by keys of `width` words; `looked` says which values of a group are counted.
+    """Groups by keys of `width` words; `looked` says which values of a group are counted, `placed`
+    which are in an order.
 
     >>> sums = Groups(1, [Addend(ADD, 0)], [Result(TOTAL, 1)])
     >>> keys, ones = np.array([[7], [8], [7]]), np.ones(3, np.int64)
@@ -101,13 +105,14 @@ class Groups:
 
     def __init__(
         self, width: int, totals: Sequence[Addend], results: Sequence[Result],
-        looked: Sequence[Looked] = (),
+        looked: Sequence[Looked] = (), placed: Sequence[Placed] = (),
+        texts: TextOrder | None = None,
     ) -> None:  # fmt: skip
         places = [1, *accumulate([CELLS[each.how] for each in totals], initial=1)]
         rows = [(*each, at) for each, at in zip(totals, places[1:], strict=False)]
         self.totals = np.array(rows, np.int64).reshape(-1, 3)
         self.results = np.array(results, np.int64).reshape(-1, 4)
-        self.values = Values(looked) if looked else None
+        self.values = values_of(looked, placed, texts)
         self.table = WordTable(width)
         self.cells = np.zeros((len(self.table.keys), places[-1]), np.int64)
         self.marks = np.zeros(len(self.table.keys), np.int64)
@@ -151,7 +156,7 @@ class Groups:
         note.empties = gone > 0
         if status != FINE:
             if counted:
-                self.values.undo(1)  # type: ignore[union-attr]
+                self.values.undo(1)
             self.fail(note, status)
         if self.journal is None:
             self._settle()
@@ -184,9 +189,9 @@ class Groups:
 
     def _count(self, note: StepNote, values: Words, weights: Words) -> bool:
         """Count the values of rows that were added."""
-        assert self.values is not None
         slots = note.slots[: len(weights)]
-        return self.values.step(slots, values, weights, note.done[0], self.cells)
+        fine: bool = self.values.step(slots, values, weights, note.done[0], self.cells)
+        return fine
 
     def read(self) -> Words:
         """The results of all groups: the words of each field."""

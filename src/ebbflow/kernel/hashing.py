@@ -94,9 +94,9 @@ class WordTable:
         self.places = places
         self.keys = grown(self.keys, size)
 
-    def add(self, keys: Words) -> Words:
-        """The slot of each key; a key that is new gets one."""
-        found = np.empty(len(keys), np.int64)
+    def add(self, keys: Words, found: Words = None) -> Words:
+        """The slot of each key, written into `found`; a key that is new gets one."""
+        found = np.empty(len(keys), np.int64) if found is None else found
         at = _add(keys, 0, self.places, self.keys, self.free, self.state, found)
         while at < len(keys):
             self.grow()

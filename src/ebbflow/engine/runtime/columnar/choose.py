@@ -35,6 +35,7 @@ from ebbflow.engine.runtime.columnar.steps import (
     same_forms,
     traced,
 )
+from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.stages import (
     ArrangeStage,
@@ -46,9 +47,10 @@ from ebbflow.engine.runtime.stages import (
     LinearStage,
     SemiJoinStage,
 )
-from ebbflow.flow.plan import Distinct
+from ebbflow.flow.plan import Distinct, TopK
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.expressions import fits, row_on_columns
+from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
 
@@ -74,6 +76,7 @@ class _Chooser:
         self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts, stored: bool
     ) -> None:
         self.stages, self.texts, self.stored = stages, texts, stored
+        self.order = TextOrder(texts)
         self.types = {**types, **{stage.slot: stage.type for stage in stages}}
         self.readers: dict[int, list[Stage]] = {}
         for stage in stages:
@@ -112,6 +115,8 @@ class _Chooser:
                 return self._semi(stage)
             case KeyedStage() if isinstance(stage.node, Distinct):
                 return self._distinct(stage)
+            case KeyedStage() if isinstance(stage.node, TopK):
+                return self._top(stage)
         raise NotInColumns(f"there is no kernel for {stage.label}")
 
     def _linear(self, stage: LinearStage) -> ColumnStage:
@@ -162,7 +167,7 @@ class _Chooser:
         assert isinstance(arranged, ColumnKeyStage)
         reducers = self._reducers(stage, arranged.before.type, arranged.key_of)
         if self.stored and None in reducers.stored:
-            raise NotInColumns("the different values that it counts are stored in rows")
+            raise NotInColumns("the values that it counts, or has in order, are stored in rows")
         return ColumnGroupStage(stage, self.texts, arranged, reducers)
 
     def _reducers(self, stage: Any, row_type: Any, key: KeyOnColumns) -> Reducers:
@@ -172,7 +177,7 @@ class _Chooser:
             raise NotInColumns("its results have no columns")
         if shape.width != len(key.parts) or len(made) != shape.width + len(parts):
             raise NotInColumns("its rows are not a key and results side by side")
-        reducers = Reducers(row_type, self.texts)
+        reducers = Reducers(row_type, self.texts, self.order)
         for part in parts:
             reducers.add(part)
         for form, declared in zip([*key.forms, *reducers.forms], made, strict=True):
@@ -230,6 +235,11 @@ class _Chooser:
         if not stage.operator.bag:
             raise NotInColumns("the weights of its rows may be negative")
         return ColumnDistinctStage(stage, self.texts, row_type)
+
+    def _top(self, stage: KeyedStage) -> ColumnStage:
+        if self.stored:
+            raise NotInColumns("its state is not stored in columns")
+        return ColumnTopStage(stage, self.texts, self.order, self._type(stage.reads[0]))
 
     def _joins(self) -> None:
         """Arrangements and joins go together: where one cannot, all it is connected to cannot."""

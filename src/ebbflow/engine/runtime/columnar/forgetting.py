@@ -22,6 +22,7 @@ from ebbflow.engine.runtime.columnar.keyed import (
 )
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage
+from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.kernel.words import NULL, Texts, WordForm, forms_of
 
@@ -73,6 +74,9 @@ def held(part: Any) -> Iterator[Held]:
             yield part.present.everything()[0], part.right.key_of.forms
         case ColumnDistinctStage():
             yield part.present.everything()[0], forms_of(part.reads_type) or ()
+        case ColumnTopStage():
+            yield part.top.table.keys[part.top.table.used()], part.key_of.forms
+            yield part.top.used().T, part.forms
         case CheckedColumnInput():
             table = part.rows.table
             yield table.words(table.used()), forms_of(part.source.type) or ()
@@ -93,3 +97,5 @@ def _values(stage: ColumnGroupStage) -> Iterator[Held]:
         seen = stage.reducers.seen
         for number, form in enumerate(seen):
             yield words[of % len(seen) == number].reshape(-1, 1), (form,)
+        for number, forms in enumerate(stage.reducers.places):
+            yield stage.groups.values.placed_values(number, gone=True)[1].T, forms

@@ -18,6 +18,7 @@ from ebbflow.engine.runtime.columnar.steps import traced
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
+from ebbflow.kernel.firsts import Placed
 from ebbflow.kernel.fixed import whole_units
 from ebbflow.kernel.groups import (
     ADD,
@@ -40,15 +41,21 @@ from ebbflow.kernel.groups import (
     Groups,
     Result,
 )
+from ebbflow.kernel.rank import Rank
+from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
-from ebbflow.kernel.words import Texts, WordForm, decoded
+from ebbflow.kernel.words import FORMS, NULL, Texts, WordForm, decoded
 from ebbflow.reducer import (
+    arg_max,
+    arg_min,
     bit_xor,
     bool_and,
     bool_or,
     count,
     count_distinct,
     exact,
+    first,
+    last,
     mean,
     moments,
     sum,
@@ -57,8 +64,10 @@ from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as smallest
 from ebbflow.reducer.combine import where
 from ebbflow.reducer.hashed import Map
+from ebbflow.reducer.inline import PlacedPart
 from ebbflow.reducer.numeric import variance
-from ebbflow.reducer.strategy import GroupStrategy, part_of_row
+from ebbflow.reducer.strategy import NO_END, GroupStrategy, part_of_row
+from ebbflow.state.tree import Tree
 
 Slots = Callable[[list[int], Mapping[int, dict[Any, int]]], tuple[Any, ...]]
 _WHOLE = ("int", "bool")
@@ -114,8 +123,8 @@ class _Value(NamedTuple):
 class Reducers:
     """The reducers of a group-by as totals, results and values of `Groups`."""
 
-    def __init__(self, row_type: Any, texts: Texts) -> None:
-        self.row_type, self.texts = row_type, texts
+    def __init__(self, row_type: Any, texts: Texts, order: TextOrder | None = None) -> None:
+        self.row_type, self.texts, self.order = row_type, texts, order
         self.values: list[Computed] = []
         self.parts: list[Part] = []
         """The same values, for rows."""
@@ -124,6 +133,9 @@ class Reducers:
         self.looked: list[Looked] = []
         self.seen: list[WordForm] = []
         """The forms of the values that are looked at."""
+        self.placed: list[Placed] = []
+        self.places: list[tuple[WordForm, ...]] = []
+        """The forms of the values that are in an order."""
         self.forms: list[WordForm] = []
         self.width = 1
         self.spread: list[Slots] = []
@@ -134,7 +146,7 @@ class Reducers:
 
     def groups(self, width: int) -> Groups:
         """The kernel, for keys of so many words."""
-        return Groups(width, self.totals, self.results, self.looked)
+        return Groups(width, self.totals, self.results, self.looked, self.placed, self.order)
 
     def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
@@ -145,6 +157,9 @@ class Reducers:
         known = None if made is None or inline is None else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
             raise NotInColumns(f"there is no kernel for {reducer!r}")
+        if isinstance(inline.of, PlacedPart):
+            self._in_place(reducer, inline.of, last=made[0] in (last, arg_max))
+            return
         counts_rows = inline.of is None and made[0] is count
         if counts_rows and not inline.when:
             self._result(WordForm("int"), Result(TOTAL, 0), lambda cells, _: (), ())
@@ -159,11 +174,15 @@ class Reducers:
         when = [part_of_row(each, self.row_type) for each in inline.when]
         if when:
             computed = choice(reduce(partial(both, "and"), self._tests(when)), computed, NONE)
-        at = len(self.values)
-        self.values.append(computed)
-        self.parts.append(Part(part, computed.form, tuple(when)))
+        at = self._value(computed, Part(part, computed.form, tuple(when)))
         counted = self._total(COUNT, at) if computed.form.optional else 0
         add(self, _Value(computed.form, at, counted), *made[2:])
+
+    def _value(self, computed: Computed, part: Part) -> int:
+        """The column of what is computed of each row."""
+        self.values.append(computed)
+        self.parts.append(part)
+        return len(self.values) - 1
 
     def _computed(self, fn: Fn) -> Computed:
         return on_columns(traced(fn), [self.row_type], self.texts)
@@ -274,6 +293,9 @@ class Reducers:
         self._extreme(of, LEAST)
 
     def _extreme(self, of: _Value, how: int) -> None:
+        if of.form.name == "text":
+            self._end_of_texts(of, how)
+            return
         number, cell = self._look(of, how)
         form, texts = of.form, self.texts
 
@@ -283,6 +305,49 @@ class Reducers:
 
         stored = FirstValue(cell, WordForm(form.name, True)), Times(number), None
         self._result(of.form, Result(TOTAL, cell), slots, stored)
+
+    def _end_of_texts(self, of: _Value, how: int) -> None:
+        number, cell = self._rank([of.column], [of.form], how == GREATEST)
+        texts = self.texts
+
+        def slots(cells: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
+            if cells[cell] == NULL:
+                return NO_END
+            best = texts.known[cells[cell]]
+            return best, values[number][(best,)], None
+
+        self._result(of.form, Result(TOTAL, cell), slots, None)
+
+    def _in_place(self, reducer: Any, placed: PlacedPart, *, last: bool) -> None:
+        """The value of the row that comes first, or last."""
+        if placed.part is None:
+            raise NotInColumns(f"{reducer!r} shows the row as a whole")
+        columns, forms = [], []
+        for each in placed:
+            part = part_of_row(each, self.row_type)
+            computed = self._computed(part)
+            if computed.form.name not in FORMS.values():
+                raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
+            columns.append(self._value(computed, Part(part, computed.form)))
+            forms.append(computed.form)
+        number, cell = self._rank(columns, forms, last)
+        by, shown = forms
+
+        def slots(_: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
+            return (Tree().update(values.get(number, {}).items()),)
+
+        form = WordForm(shown.name, by.optional or shown.optional)
+        self._result(form, Result(TOTAL, cell), slots, None)
+
+    def _rank(
+        self, columns: Sequence[int], forms: Sequence[WordForm], greatest: bool
+    ) -> tuple[int, int]:
+        """Have values in an order; gives what stands for them among those that are counted, and the
+        cell."""
+        cell, ranks = self._total(SEEN, columns[-1]), [Rank(form.name, greatest) for form in forms]
+        self.placed.append(Placed(tuple(columns), tuple(ranks), cell))
+        self.places.append(tuple(forms))
+        return -len(self.placed), cell
 
     def _different(self, of: _Value, _: Any) -> None:
         number, cell = self._look(of, DIFFERENT)
@@ -311,6 +376,14 @@ class Reducers:
             slots = (of[mine] // width).tolist()
             for slot, value, times in zip(slots, values, counts[mine].tolist(), strict=True):
                 found.setdefault(slot, {}).setdefault(number, {})[value] = times
+        for number, forms in enumerate(self.places):
+            at, words, counts = groups.values.placed_values(number)
+            parts = [
+                decoded(form, each, self.texts) for form, each in zip(forms, words, strict=True)
+            ]
+            entries = zip(at.tolist(), zip(*parts, strict=True), counts.tolist(), strict=True)
+            for slot, value, times in entries:
+                found.setdefault(slot, {}).setdefault(-1 - number, {})[value] = times
         return found
 
 
@@ -322,8 +395,9 @@ _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     bool_or: ((*_WHOLE, "float"), Reducers._any),
     bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
-    greatest: (_SORTED, Reducers._greatest),
-    smallest: (_SORTED, Reducers._smallest),
+    greatest: ((*_SORTED, "text"), Reducers._greatest),
+    smallest: ((*_SORTED, "text"), Reducers._smallest),
+    **dict.fromkeys((first, last, arg_min, arg_max), ((), Reducers._in_place)),
     count_distinct: (None, Reducers._different),
 }
 """The reducers that have kernels: of values of which forms, and how."""

@@ -104,7 +104,7 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
                 side = np.full((len(kept), len(self.reducers.values) + first.shape[1]), NULL)
                 side[:, len(self.reducers.values) + j] = first[~lost, j]
                 often = np.maximum(times[~lost, j], 1)
-                groups.values.step(kept, side, often, kept, groups.cells)  # type: ignore[union-attr]
+                groups.values.step(kept, side, often, kept, groups.cells)
             groups._settle()
             if lost.any():
                 groups.cells[slots[lost]] = 0
