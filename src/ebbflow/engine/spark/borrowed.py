@@ -23,6 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from ebbflow.engine.spark.connect import is_connect
 
 _ANSI = "spark.sql.ansi.enabled"
+_SIMPLE = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
+_SIMPLER = "SPARK_SIMPLIFIED_TRACEBACK"
+"""What queries have in the environment of their workers, where that is set."""
 _setting = RLock()
 
 
@@ -67,6 +70,23 @@ def plan(frame: DataFrame, *, once: bool) -> None:
             return
         with _set(frame.sparkSession, "spark.sql.adaptive.enabled", "false"):
             frame._jdf.queryExecution().executedPlan()
+
+
+@contextmanager
+def environment_of_queries(session: SparkSession) -> Iterator[None]:
+    """Have a job that is no query, and is made here, run in the Python workers that queries have:
+    Spark starts others for every environment."""
+    context: Any = session.sparkContext
+    there = context.environment
+    wanted = str(session.conf.get(_SIMPLE)).lower() == "true" and _SIMPLER not in there
+    with _setting:
+        if wanted:
+            there[_SIMPLER] = "1"
+        try:
+            yield
+        finally:
+            if wanted:
+                there.pop(_SIMPLER, None)
 
 
 def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:

@@ -26,6 +26,7 @@ from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
 from ebbflow.engine.spark.borrowed import exact, unprinted
 from ebbflow.engine.spark.native.lowering import Lowering, once_each
+from ebbflow.engine.spark.output.late import late
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -78,12 +79,12 @@ def changed(session: SparkSession, files: Files, names: list[str], row_type: Any
     tasks, so that it needs no jar for where they are."""
     schema = schema_of(row_type, weight=True)
     if not names:
-        return session.createDataFrame([], schema)
+        return late(session, lambda: session.createDataFrame([], schema))
     if isinstance(files, Folder):
         places = [file_uri(files.path / name, glob=True) for name in names]
-        return session.read.schema(schema).parquet(*places)
-    count = len(names)
-    return session.range(0, count, 1, count).mapInArrow(ReadChanges(files, tuple(names)), schema)
+        return late(session, lambda: session.read.schema(schema).parquet(*places))
+    count, read = len(names), ReadChanges(files, tuple(names))
+    return late(session, lambda: session.range(0, count, 1, count).mapInArrow(read, schema))
 
 
 def file_uri(path: Path, *, glob: bool = False) -> str:

@@ -12,7 +12,7 @@ waves, the driver leads loops through their rounds (`leader`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -31,6 +31,7 @@ from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.options import SMALL
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
+from ebbflow.engine.spark.tasks.alone import WITH_TASK, LoneTasks
 from ebbflow.engine.spark.tasks.leader import Leader
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.report import REPORT, Line, TaskReport, error_in
@@ -58,9 +59,10 @@ from ebbflow.zset import trusted
 
 DRIVER, SINGLE_TASK, STAGED, BULK = "driver", "single_task", "staged", "bulk"
 TRAVELS, SENT = 1 << 19, 1 << 26
-"""Blobs of up to so many bytes travel with the task, and larger ones in a frame of their own, a row
-for each: what a task has with it, Spark stores in a file when it is large, and keeps. A table that
-is larger than that becomes a frame of its rows, of which Spark makes columns again."""
+"""Where a task reads frames, blobs of up to so many bytes travel with it, and larger ones in a
+frame of their own, a row for each: what a task has with it, Spark stores in a file when it is
+large, and keeps. A table that is larger than that becomes a frame of its rows, of which Spark makes
+columns again."""
 
 
 class InputChange(NamedTuple):
@@ -114,6 +116,7 @@ class Epochs:
     ) -> None:
         self.session, self.program, self.replica = session, program, replica
         self.store, self.files, self.small = store, store.files, small
+        self.lone = LoneTasks(session)
         replica.token = program.token
         self.parts = {part.name: part for part in replica.parts}
 
@@ -149,21 +152,27 @@ class Epochs:
         """In one task; `TooMany` when there are more than so many rows."""
         if sum(each.size or 0 for each in given.values()) > most:
             raise TooMany
-        blobs = {name: self.blob(each) for name, each in given.items()}
-        here = {name: blob for name, blob in blobs.items() if blob is not None}
+        made = {name: self.blob(each) for name, each in given.items()}
+        here = {name: blob for name, blob in made.items() if blob is not None}
         waits = [name for name in given if name not in here]
         requests = tuple((name, each.request) for name, each in given.items())
         job = self.job(1)
         task = SingleTask(job, requests, most, tuple(here.items()), tuple(waits))
         together = next((each.together for each in given.values()), None)
+        alone = not waits and self.lone.possible
+        large = sum(map(len, here.values())) > (WITH_TASK if alone else TRAVELS)
+        sent = here if large else {}
+        task = replace(task, here=()) if large else task
+        if alone:
+            lines = ran(lambda: self.lone.run(task.alone, sent), job)
+            return self.stage_reports(SINGLE_TASK, reports_of(lines))
         if together is not None:
             frames = [together]
         else:
             frames = [in_struct(at, self.frame(name, given[name])) for at, name in enumerate(waits)]
-            if sum(map(len, here.values())) > TRAVELS:
-                sent = pa.table({"input": [*here], "blob": pa.array(here.values(), pa.binary())})
-                frames.append(self.session.createDataFrame(sent))
-                task = replace(task, here=())
+            if sent:
+                table = pa.table({"input": [*sent], "blob": pa.array(sent.values(), pa.binary())})
+                frames.append(self.session.createDataFrame(table))
         if frames:
             rows = reduce(side_by_side, frames).coalesce(1)
         else:
@@ -367,19 +376,33 @@ def by_output(changes: Sequence[tuple[str, str, int]]) -> dict[str, list[tuple[s
 
 def collected(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[TaskReport]:
     """The reports of the tasks of a job."""
-    return [TaskReport.read(blob) for _, _, blob in gathered(lines, job, once=once)]
+    return reports_of(gathered(lines, job, once=once))
 
 
 def gathered(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Line]:
+    """The lines that the query of a job gives."""
+
+    def run() -> list[Any]:
+        plan(lines, once=once)
+        return lines.collect()
+
+    return ran(run, job)
+
+
+def ran(run: Callable[[], Iterable[Any]], job: EpochJob) -> list[Line]:
     """The lines that a job gives; an error in one sentence when it fails otherwise."""
     try:
         with unprinted():
-            plan(lines, once=once)
-            found = lines.collect()
+            found = run()
     except Exception as error:
         reported = error_in(str(error), job.secret)
         if reported is not None:
             return [TaskReport(error=reported).line()]
         what = "the epoch failed in Spark, and changed nothing"
         raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
-    return [(line.task, line.port, bytes(line.blob)) for line in found]
+    return [(task, port, bytes(blob)) for task, port, blob in found]
+
+
+def reports_of(lines: Iterable[Line]) -> list[TaskReport]:
+    """Lines that are all reports."""
+    return [TaskReport.read(blob) for _, _, blob in lines]

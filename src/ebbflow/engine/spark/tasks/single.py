@@ -35,9 +35,9 @@ from ebbflow.zset import without_zeros
 @dataclass(frozen=True)
 class SingleTask:
     """A whole epoch in one task, unless there are more than `most` rows. `requests` say what is
-    done to which input. What the driver has is `here`, as blobs, or comes as rows with a blob and
-    the name of its input; for what is in frames it `waits`: tables with a column for each input, in
-    which the rows of that input are structs."""
+    done to which input. What the driver has is `here`, as blobs, or comes as blobs with the names
+    of their inputs; for what is in frames it `waits`: tables with a column for each input, in which
+    the rows of that input are structs."""
 
     job: EpochJob
     requests: Requests
@@ -47,7 +47,6 @@ class SingleTask:
 
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
-        replica = replica_of(self.job.program)
         arrived, count, blobs = [], 0, dict(self.here)
         for batch in given:  # all of it: a worker that leaves something unread is not used again
             sent = _blobs(batch)
@@ -58,6 +57,16 @@ class SingleTask:
         if count > self.most:
             yield from batches([TaskReport(too_many=True).line()])
             return
+        yield from batches(self._lines(blobs, arrived, count))
+
+    @gc_paused
+    def alone(self, given: Iterator[tuple[str, bytes]]) -> Iterator[bytes]:
+        """The same as a job of its own, where all is here or comes as blobs; gives reports."""
+        for _, _, blob in self._lines(dict([*self.here, *given]), [], 0):
+            yield blob
+
+    def _lines(self, blobs: dict[str, bytes], arrived: list[Any], count: int) -> list[Line]:
+        replica = replica_of(self.job.program)
         tables = {name: of_stream(blob) for name, blob in blobs.items()}
         here = {
             n: unpacked([blob]) if tables[n] is None else tables[n] for n, blob in blobs.items()
@@ -66,7 +75,7 @@ class SingleTask:
         lines, why = tried_in_columns(
             replica, count, lambda columns: self._in_columns(replica, columns, here, arrived, count)
         )
-        yield from batches(self._in_rows(replica, here, arrived, why) if lines is None else lines)
+        return self._in_rows(replica, here, arrived, why) if lines is None else lines
 
     def _in_columns(
         self, replica: Replica, columns: Any, here: dict[str, Any], arrived: list[Any], rows_in: int
