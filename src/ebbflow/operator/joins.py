@@ -90,12 +90,29 @@ class Straight(NamedTuple):
     type: Any
 
 
+class Held(NamedTuple):
+    """How an index holds the rows of a key, as a loop over them is written: the variables of the
+    loop, what it goes over, and the weight that is multiplied with that of the other row. `before`
+    gives the rows as they were before a change of them, and `rest` is what a loop over those of
+    them goes over that the change leaves alone."""
+
+    variables: str
+    rows: str
+    weight: str
+    before: Callable[..., Any]
+    rest: str
+
+    def loop(self, side: str, rows: str) -> tuple[str, str]:
+        """The variables of a loop over these rows, of this side, and what it goes over."""
+        return self.variables.format(side), self.rows.format(rows)
+
+
 class Join(OnKeys):
     """Rows of both sides with equal keys; see `join`.
 
     `merge` makes the new row, and `after` are steps that it still goes through. `one_to_one` says
     that no two pairs of rows make the same new row. `straight` is the same from the pair straight
-    away, where that is known.
+    away, where that is known. `held` says how the indices of both sides hold rows.
     """
 
     def __init__(
@@ -108,8 +125,10 @@ class Join(OnKeys):
         one_to_one: bool = False,
         owner: Any = None,
         straight: Straight | None = None,
+        held: tuple[Held, Held] | None = None,
     ) -> None:
         self.merge, self.after, self.owner = merge, after or Chain(), owner
+        self.held = held or (WEIGHED, WEIGHED)
         self.straight = straight or Straight((), merge, self.after, getattr(owner, "type", Any))
         self.one_to_one = (one_to_one or merge is None) and self.after.one_to_one
         super().__init__(left_key, right_key)
@@ -118,7 +137,7 @@ class Join(OnKeys):
     def join_delta(self) -> Callable[..., dict[Any, int]]:
         """The loop from the changes of both sides by key, and all rows by key after them, to the
         change of the output."""
-        return _join_loop(self.straight, self.one_to_one, self.owner)
+        return _join_loop(self.straight, self.one_to_one, self.owner, *self.held)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
@@ -159,30 +178,32 @@ _JOIN = """
     get = out.get
     for key, pairs in from_left.items():
         if key in rights:
-            there = rights[key].items()
+            there = $rights
             for left, weight in pairs:
-                for right, count in there:
-                    $emit
+                for $right in there:
+                    $emit_right
     for key, pairs in from_right.items():
         if key in from_left:
             rest, old = $rows_before(lefts.get(key), from_left[key])
-            there = rest.items()
+            there = $rest
             for right, weight in pairs:
-                for left, count in there:
-                    $emit
+                for $left in there:
+                    $emit_left
             for right, weight in pairs:
                 for left, count in old:
                     $emit_again
         elif key in lefts:
-            there = lefts[key].items()
+            there = $lefts
             for right, weight in pairs:
-                for left, count in there:
-                    $emit
+                for $left in there:
+                    $emit_left
     return $out
 """
 
 
-def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[..., Any]:
+def _join_loop(
+    straight: Straight, one_to_one: bool, owner: Any, lefts: Held, rights: Held
+) -> Callable[..., Any]:
     """The loop of a join. Where it is one to one, only pairs of two changed rows can meet twice."""
     where, merge, after, row_type = straight
     fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
@@ -193,7 +214,7 @@ def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[...
         made = fn.kept(loop.bind, "left", "right", hint=row_type)
     asked = [each.source(loop.bind, "left", "right") for each in where]
 
-    def emit(alone: bool) -> None:
+    def emit(weight: str, alone: bool) -> None:
         """Write how a pair is given; `alone` says that nothing was given for it before."""
         row = made
         for each in asked:
@@ -202,14 +223,18 @@ def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[...
             loop.write(f"row = {made}", blamed, "left", "right")
             after.write(loop)
             row = after.last_row
-        total = "weight * count" if alone else f"get({row}, 0) + weight * count"
+        total = weight if alone else f"get({row}, 0) + {weight}"
         loop.write(f"out[{row}] = {total}", blamed, "left", "right")
         if one_to_one and not alone:
             loop.write(f"if not out[{row}]: del out[{row}]")
 
+    left, all_lefts = lefts.loop("left", "lefts[key]")
+    right, all_rights = rights.loop("right", "rights[key]")
     loop.template(
-        _JOIN, emit=partial(emit, one_to_one), emit_again=partial(emit, False),
-        rows_before=rows_before,
+        _JOIN, left=left, lefts=all_lefts, right=right, rights=all_rights, rest=lefts.rest,
+        emit_left=partial(emit, lefts.weight, one_to_one),
+        emit_right=partial(emit, rights.weight, one_to_one),
+        emit_again=partial(emit, "weight * count", False), rows_before=lefts.before,
         out="out" if one_to_one else f"{loop.bind(without_zeros)}(out)",
     )  # fmt: skip
     return loop.function()
@@ -226,6 +251,10 @@ def rows_before(
         if weight:
             old.append((row, weight))
     return rest, old
+
+
+WEIGHED = Held("{}, count", "{}.items()", "weight * count", rows_before, "rest.items()")
+"""As an `Index` holds them."""
 
 
 def join(
@@ -273,6 +302,7 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
 
 _SEMI = """
     there, totals, out = counts.values, {}, {}
+    $open
     for key, pairs in from_right.items():
         more = sum([weight for _, weight in pairs])
         if not more: continue
@@ -282,33 +312,49 @@ _SEMI = """
         $check
         if (old > 0) is not (now > 0):
             if now $passes:
-                out.update(lefts.get(key, ()))
+                $come
             else:
                 rest, changed = $rows_before(lefts.get(key), from_left.get(key, ()))
-                out.update({row: -weight for row, weight in (*rest.items(), *changed)})
+                $go
     for key, pairs in from_left.items():
         old = there.get(key, 0)
         now = totals.get(key, old)
         if now is $ABSENT: now = 0
         if old $passes and now $passes:
-            out.update(pairs)
+            $change
     if totals:
         counts.swap(totals)
-    return out
+    return $out
 """
+
+_WHOLE_ROWS = {
+    "open": "",
+    "come": "out.update(lefts.get(key, ()))",
+    "go": "out.update({row: -weight for row, weight in (*rest.items(), *changed)})",
+    "change": "out.update(pairs)",
+    "out": "out",
+}
 
 
 class Semi(OnKeys):
     """The rows of the left whose key the right has, or has not; see `semi`.
 
     The state is an index of the left, and for each key of the right how many rows have it. Unless
-    the right is a `bag`, that may be negative.
+    the right is a `bag`, that may be negative. Where an index of another kind holds the rows of the
+    left, `held` says how, and `made` are the steps that make of them the rows that are given.
     """
 
     def __init__(
-        self, left_key: Any, right_key: Any, anti: bool = False, bag: bool = False
+        self,
+        left_key: Any,
+        right_key: Any,
+        anti: bool = False,
+        bag: bool = False,
+        *,
+        held: Held | None = None,
+        made: Chain | None = None,
     ) -> None:
-        self.anti, self.bag = anti, bag
+        self.anti, self.bag, self.held, self.made = anti, bag, held, made or Chain()
         super().__init__(left_key, right_key)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
@@ -336,9 +382,30 @@ class Semi(OnKeys):
         check = f"if now < 0: raise {loop.bind(not_there)}(next(r for r, n in pairs if n < 0))"
         loop.template(
             _SEMI, passes="<= 0" if self.anti else "> 0", check=check if self.bag else "",
-            ABSENT=ABSENT, rows_before=rows_before,
+            ABSENT=ABSENT, rows_before=self.held.before if self.held else rows_before,
+            **(_WHOLE_ROWS if self.held is None else self._made_rows(loop, self.held)),
         )  # fmt: skip
         return loop.function()
+
+    def _made_rows(self, loop: GeneratedLoop, held: Held) -> dict[str, Any]:
+        """How rows are given that are made of those of the left, which may make equal ones."""
+        row = self.made.last_row
+
+        def give(rows: str, weight: str, variables: str = "row") -> None:
+            with loop.inside(f"for {variables} in {rows}:"):
+                self.made.write(loop)
+                loop.write(f"out[{row}] = get({row}, 0) + {weight}")
+
+        def go() -> None:
+            give(held.rest, "-1")
+            give("changed", "-weight", "row, weight")
+
+        come = f"{held.rows.format('lefts[key]')} if key in lefts else ()"
+        return {
+            "open": "get = out.get", "come": partial(give, come, "1"), "go": go,
+            "change": partial(give, "pairs", "weight", "row, weight"),
+            "out": f"{loop.bind(without_zeros)}(out)",
+        }  # fmt: skip
 
     def accepts(self, state: Any, change: Any) -> bool:
         if not self.input.is_change(change):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.columnar.program import FirstStep, require_columns, use_columns
 from ebbflow.engine.runtime.gc_paused import Freezer
+from ebbflow.engine.runtime.kept_once import keep_once
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
@@ -111,6 +112,8 @@ def run(
             use_columns(view._program)
         elif columns is None:
             view._storage.advance = FirstStep(view._storage)
+        else:
+            keep_once(view._program)
         return view
     if columns:
         require_columns()

@@ -34,6 +34,7 @@ from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index, not_there
+from ebbflow.state.keyed_index import KeyedIndex
 from ebbflow.state.ordered import OrderedIndex
 
 
@@ -334,6 +335,8 @@ class SemiJoinStage(Stage):
 
     def fetch(self, left: Any, right: Any) -> None:
         fetched(self.totals, {**(left or {}), **(right or {})})
+        if isinstance(self.left, KeyedIndex):
+            self.left.bring(right or {})
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.join(left, {}, self.left.everything(), Cells(self.totals.everything()))
