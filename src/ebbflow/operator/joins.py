@@ -92,13 +92,13 @@ class Straight(NamedTuple):
 
 class Held(NamedTuple):
     """How an index holds the rows of a key, as a loop over them is written: the variables of the
-    loop, what it goes over, and the weight that is multiplied with that of the other row. `before`
-    gives the rows as they were before a change of them, and `rest` is what a loop over those of
-    them goes over that the change leaves alone."""
+    loop, what it goes over, and the weight of a row. `before` gives the rows as they were before a
+    change of them, and `rest` is what a loop over those of them goes over that the change leaves
+    alone."""
 
     variables: str
     rows: str
-    weight: str
+    count: str
     before: Callable[..., Any]
     rest: str
 
@@ -112,7 +112,8 @@ class Join(OnKeys):
 
     `merge` makes the new row, and `after` are steps that it still goes through. `one_to_one` says
     that no two pairs of rows make the same new row. `straight` is the same from the pair straight
-    away, where that is known. `held` says how the indices of both sides hold rows.
+    away, where that is known. `held` says how the indices of both sides hold rows. With `listed`
+    it gives pairs of a row and a weight, of which several may be of the same row.
     """
 
     def __init__(
@@ -126,9 +127,10 @@ class Join(OnKeys):
         owner: Any = None,
         straight: Straight | None = None,
         held: tuple[Held, Held] | None = None,
+        listed: bool = False,
     ) -> None:
         self.merge, self.after, self.owner = merge, after or Chain(), owner
-        self.held = held or (WEIGHED, WEIGHED)
+        self.held, self.listed = held or (WEIGHED, WEIGHED), listed
         self.straight = straight or Straight((), merge, self.after, getattr(owner, "type", Any))
         self.one_to_one = (one_to_one or merge is None) and self.after.one_to_one
         super().__init__(left_key, right_key)
@@ -137,7 +139,7 @@ class Join(OnKeys):
     def join_delta(self) -> Callable[..., dict[Any, int]]:
         """The loop from the changes of both sides by key, and all rows by key after them, to the
         change of the output."""
-        return _join_loop(self.straight, self.one_to_one, self.owner, *self.held)
+        return _join_loop(self.straight, self.one_to_one, self.owner, self.held, self.listed)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
@@ -174,8 +176,8 @@ class Join(OnKeys):
 
 
 _JOIN = """
-    out = {}
-    get = out.get
+    out = $nothing
+    $get = out.$get
     for key, pairs in from_left.items():
         if key in rights:
             there = $rights
@@ -202,7 +204,7 @@ _JOIN = """
 
 
 def _join_loop(
-    straight: Straight, one_to_one: bool, owner: Any, lefts: Held, rights: Held
+    straight: Straight, one_to_one: bool, owner: Any, held: tuple[Held, Held], listed: bool
 ) -> Callable[..., Any]:
     """The loop of a join. Where it is one to one, only pairs of two changed rows can meet twice."""
     where, merge, after, row_type = straight
@@ -214,28 +216,33 @@ def _join_loop(
         made = fn.kept(loop.bind, "left", "right", hint=row_type)
     asked = [each.source(loop.bind, "left", "right") for each in where]
 
-    def emit(weight: str, alone: bool) -> None:
+    def emit(count: str, alone: bool) -> None:
         """Write how a pair is given; `alone` says that nothing was given for it before."""
-        row = made
+        row, weight = made, "weight" if count == "1" else f"weight * {count}"
         for each in asked:
             loop.write(f"if not {each}: continue")
         if after.steps or not alone:
             loop.write(f"row = {made}", blamed, "left", "right")
             after.write(loop)
             row = after.last_row
+        if listed:
+            loop.write(f"append(({row}, {weight}))", blamed, "left", "right")
+            return
         total = weight if alone else f"get({row}, 0) + {weight}"
         loop.write(f"out[{row}] = {total}", blamed, "left", "right")
         if one_to_one and not alone:
             loop.write(f"if not out[{row}]: del out[{row}]")
 
+    lefts, rights = held
     left, all_lefts = lefts.loop("left", "lefts[key]")
     right, all_rights = rights.loop("right", "rights[key]")
+    alone = one_to_one or listed
     loop.template(
         _JOIN, left=left, lefts=all_lefts, right=right, rights=all_rights, rest=lefts.rest,
-        emit_left=partial(emit, lefts.weight, one_to_one),
-        emit_right=partial(emit, rights.weight, one_to_one),
-        emit_again=partial(emit, "weight * count", False), rows_before=lefts.before,
-        out="out" if one_to_one else f"{loop.bind(without_zeros)}(out)",
+        emit_left=partial(emit, lefts.count, alone), emit_right=partial(emit, rights.count, alone),
+        emit_again=partial(emit, "count", listed), rows_before=lefts.before,
+        nothing="[]" if listed else "{}", get="append" if listed else "get",
+        out="out" if alone else f"{loop.bind(without_zeros)}(out)",
     )  # fmt: skip
     return loop.function()
 
@@ -253,7 +260,7 @@ def rows_before(
     return rest, old
 
 
-WEIGHED = Held("{}, count", "{}.items()", "weight * count", rows_before, "rest.items()")
+WEIGHED = Held("{}, count", "{}.items()", "count", rows_before, "rest.items()")
 """As an `Index` holds them."""
 
 
@@ -301,10 +308,12 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
 
 
 _SEMI = """
-    there, totals, out = counts.values, {}, {}
+    there, totals, out = counts.values, {}, $nothing
     $open
     for key, pairs in from_right.items():
-        more = sum([weight for _, weight in pairs])
+        more = 0
+        for _, weight in pairs:
+            more += weight
         if not more: continue
         old = there.get(key, 0)
         now = old + more
@@ -328,6 +337,7 @@ _SEMI = """
 """
 
 _WHOLE_ROWS = {
+    "nothing": "{}",
     "open": "",
     "come": "out.update(lefts.get(key, ()))",
     "go": "out.update({row: -weight for row, weight in (*rest.items(), *changed)})",
@@ -340,8 +350,9 @@ class Semi(OnKeys):
     """The rows of the left whose key the right has, or has not; see `semi`.
 
     The state is an index of the left, and for each key of the right how many rows have it. Unless
-    the right is a `bag`, that may be negative. Where an index of another kind holds the rows of the
-    left, `held` says how, and `made` are the steps that make of them the rows that are given.
+    the right is a `bag`, that may be negative. `held` says how the index holds the rows of the left,
+    and `made` are steps that those that are given still go through. With `listed` it gives pairs of
+    a row and a weight, of which several may be of the same row.
     """
 
     def __init__(
@@ -353,8 +364,10 @@ class Semi(OnKeys):
         *,
         held: Held | None = None,
         made: Chain | None = None,
+        listed: bool = False,
     ) -> None:
-        self.anti, self.bag, self.held, self.made = anti, bag, held, made or Chain()
+        self.anti, self.bag, self.listed = anti, bag, listed
+        self.held, self.made = held or WEIGHED, made or Chain()
         super().__init__(left_key, right_key)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
@@ -382,29 +395,37 @@ class Semi(OnKeys):
         check = f"if now < 0: raise {loop.bind(not_there)}(next(r for r, n in pairs if n < 0))"
         loop.template(
             _SEMI, passes="<= 0" if self.anti else "> 0", check=check if self.bag else "",
-            ABSENT=ABSENT, rows_before=self.held.before if self.held else rows_before,
-            **(_WHOLE_ROWS if self.held is None else self._made_rows(loop, self.held)),
+            ABSENT=ABSENT, rows_before=self.held.before, **(
+                _WHOLE_ROWS if self.held is WEIGHED and not self.made.steps and not self.listed
+                else self._made_rows(loop)
+            ),
         )  # fmt: skip
         return loop.function()
 
-    def _made_rows(self, loop: GeneratedLoop, held: Held) -> dict[str, Any]:
-        """How rows are given that are made of those of the left, which may make equal ones."""
-        row = self.made.last_row
+    def _made_rows(self, loop: GeneratedLoop) -> dict[str, Any]:
+        """How rows are given one by one: what is made of different ones may be equal."""
+        held, row = self.held, self.made.last_row
+        variables = held.variables.format("row")
 
-        def give(rows: str, weight: str, variables: str = "row") -> None:
+        def give(rows: str, weight: str, variables: str) -> None:
             with loop.inside(f"for {variables} in {rows}:"):
                 self.made.write(loop)
-                loop.write(f"out[{row}] = get({row}, 0) + {weight}")
+                loop.write(
+                    f"append(({row}, {weight}))" if self.listed
+                    else f"out[{row}] = get({row}, 0) + {weight}"
+                )  # fmt: skip
 
         def go() -> None:
-            give(held.rest, "-1")
+            give(held.rest, f"-{held.count}", variables)
             give("changed", "-weight", "row, weight")
 
         come = f"{held.rows.format('lefts[key]')} if key in lefts else ()"
         return {
-            "open": "get = out.get", "come": partial(give, come, "1"), "go": go,
+            "nothing": "[]" if self.listed else "{}",
+            "open": "append = out.append" if self.listed else "get = out.get",
+            "come": partial(give, come, held.count, variables), "go": go,
             "change": partial(give, "pairs", "weight", "row, weight"),
-            "out": f"{loop.bind(without_zeros)}(out)",
+            "out": "out" if self.listed else f"{loop.bind(without_zeros)}(out)",
         }  # fmt: skip
 
     def accepts(self, state: Any, change: Any) -> bool:

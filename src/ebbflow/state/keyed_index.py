@@ -149,7 +149,7 @@ class KeyedIndex(Journalled[Grouped]):
 
     def rows(self, held: Any) -> Iterable[Any]:
         """The rows of one key, from what is held for it."""
-        return (held,) if self.one else held.values()  # type: ignore[no-any-return]
+        return (held,) if self.one else held.values()
 
     def undo(self, entry: Grouped) -> None:
         self._back(entry, self.groups)

@@ -202,4 +202,4 @@ def _held(arranged: KeyedArrangeStage | None) -> joins.Held:
         return joins.WEIGHED
     index: Any = arranged.index
     rows = "({},)" if index.one else "{}.values()"
-    return joins.Held("{}", rows, "weight", index.rows_before, "rest")
+    return joins.Held("{}", rows, "1", index.rows_before, "rest")

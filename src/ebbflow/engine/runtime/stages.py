@@ -32,6 +32,7 @@ from ebbflow.engine.runtime.stage import (
 from ebbflow.flow.plan import Join, Node, Semi
 from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
+from ebbflow.operator import joins
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index, not_there
 from ebbflow.state.keyed_index import KeyedIndex
@@ -277,7 +278,7 @@ class KeyedStage(Stage):
 class JoinStage(Stage):
     """A join of two indices, with the steps behind it."""
 
-    __slots__ = ("after", "certain", "join", "left", "one_to_one", "right", "steps")
+    __slots__ = ("after", "certain", "join", "joining", "left", "one_to_one", "right", "steps")
 
     multiplies = True
     query = "join"
@@ -288,6 +289,7 @@ class JoinStage(Stage):
         right: Index[Any, Any], certain: bool,
     ) -> None:  # fmt: skip
         super().__init__(node, reads)
+        self.joining: joins.Join = operator
         self.join, self.left, self.right, self.certain = operator.join_delta, left, right, certain
         self.after, self.one_to_one = operator.after, operator.one_to_one
         self.steps = operator.after.steps
@@ -313,7 +315,7 @@ class JoinStage(Stage):
 class SemiJoinStage(Stage):
     """A semijoin of an index with how many rows each key of the right has."""
 
-    __slots__ = ("join", "left", "totals")
+    __slots__ = ("join", "joining", "left", "totals")
 
     query = "semijoin"
     code = "join"
@@ -323,6 +325,7 @@ class SemiJoinStage(Stage):
     ) -> None:
         self.totals: Cells[Any, int] = Cells()
         super().__init__(node, reads, self.totals, label="anti" if node.anti else node.verb)
+        self.joining: joins.Semi = operator
         self.join, self.left = operator.join_delta, left
 
     @property
