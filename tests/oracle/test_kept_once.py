@@ -67,6 +67,31 @@ PROGRAMS = {
     .join(orders, left_on="order", right_on="id")
     .group_by("buyer")
     .agg(n=ef.count(), days=ef.sum("day")),
+    "left, and a reduce": orders.select("id")
+    .join(lines.group_by("order").agg(n=ef.count()), left_on="id", right_on="order", how="left")
+    .select("id", n=lambda row: 0 if row.n is None else row.n)
+    .group_by("n")
+    .agg(m=ef.count()),
+    "full, and a reduce": orders.select("id", "day")
+    .join(few, left_on="id", right_on="order", how="full")
+    .group_by("day")
+    .agg(m=ef.count(), parts=ef.sum("part")),
+    "a filter, and a reduce": few.join(parts, on="part")
+    .filter(lambda row: row.order != row.part)
+    .group_by("name")
+    .agg(m=ef.count(), least=ef.sum("order")),
+    "semi, and a reduce": few.join(late, left_on="order", right_on="id", how="semi")
+    .group_by("part")
+    .agg(m=ef.count()),
+    "most of groups": parts.join(
+        lines.group_by("part").agg(most=ef.max("order"), n=ef.count()), on="part"
+    ),
+    "groups by two fields": lines.group_by("part", "order")
+    .agg(n=ef.count())
+    .join(few, on=("part", "order")),
+    "groups by another field": lines.group_by("order")
+    .agg(part=ef.max("part"))
+    .join(parts, on="part"),
     "several outputs": ef.program(
         one=few.join(parts, on="part"), two=few.join(orders, left_on="order", right_on="id"),
         three=few,
@@ -110,7 +135,7 @@ def epoch(dice: Random, there: dict[str, ZSet[Any]], much: bool) -> dict[str, ZS
 def unshared(monkeypatch: pytest.MonkeyPatch, program: Any, **options: Any) -> Any:
     """A view whose joins have rows of their own."""
     with monkeypatch.context() as patched:
-        patched.setattr(local, "keep_once", lambda program: None)
+        patched.setattr(local, "use_memory", lambda program: None)
         return program.run(columns=False, **options)
 
 
@@ -168,7 +193,10 @@ def containers(view: Any) -> list[Any]:
     return [each for stage in view._program.machine.stages for each in stage.containers]
 
 
-@pytest.mark.parametrize("name", ["both narrow", "semi", "full", "right is wide"])
+INTERRUPTED = ["both narrow", "semi", "full", "right is wide", "left, and a reduce"]
+
+
+@pytest.mark.parametrize("name", INTERRUPTED)
 def test_an_interrupt_anywhere_leaves_an_epoch_done_or_not_done(name: str) -> None:
     raised = 0
     for point in range(3, 4_000, 131 // MORE or 1):

@@ -92,13 +92,13 @@ class Straight(NamedTuple):
 
 class Held(NamedTuple):
     """How an index holds the rows of a key, as a loop over them is written: the variables of the
-    loop, what it goes over, and the weight of a row. `before` gives the rows as they were before a
-    change of them, and `rest` is what a loop over those of them goes over that the change leaves
-    alone."""
+    loop, what it goes over, and how often a row is there. `before` gives the rows as they were
+    before a change of them, and `rest` is what a loop over those of them goes over that the change
+    leaves alone."""
 
     variables: str
     rows: str
-    count: str
+    times: str
     before: Callable[..., Any]
     rest: str
 
@@ -216,9 +216,9 @@ def _join_loop(
         made = fn.kept(loop.bind, "left", "right", hint=row_type)
     asked = [each.source(loop.bind, "left", "right") for each in where]
 
-    def emit(count: str, alone: bool) -> None:
+    def emit(times: str, alone: bool) -> None:
         """Write how a pair is given; `alone` says that nothing was given for it before."""
-        row, weight = made, "weight" if count == "1" else f"weight * {count}"
+        row, weight = made, "weight" if times == "1" else f"weight * {times}"
         for each in asked:
             loop.write(f"if not {each}: continue")
         if after.steps or not alone:
@@ -239,7 +239,7 @@ def _join_loop(
     alone = one_to_one or listed
     loop.template(
         _JOIN, left=left, lefts=all_lefts, right=right, rights=all_rights, rest=lefts.rest,
-        emit_left=partial(emit, lefts.count, alone), emit_right=partial(emit, rights.count, alone),
+        emit_left=partial(emit, lefts.times, alone), emit_right=partial(emit, rights.times, alone),
         emit_again=partial(emit, "count", listed), rows_before=lefts.before,
         nothing="[]" if listed else "{}", get="append" if listed else "get",
         out="out" if alone else f"{loop.bind(without_zeros)}(out)",
@@ -350,9 +350,9 @@ class Semi(OnKeys):
     """The rows of the left whose key the right has, or has not; see `semi`.
 
     The state is an index of the left, and for each key of the right how many rows have it. Unless
-    the right is a `bag`, that may be negative. `held` says how the index holds the rows of the left,
-    and `made` are steps that those that are given still go through. With `listed` it gives pairs of
-    a row and a weight, of which several may be of the same row.
+    the right is a `bag`, that may be negative. `held` says how the index holds the rows of the
+    left, and `made` are steps that those that are given still go through. With `listed` it gives
+    pairs of a row and a weight, of which several may be of the same row.
     """
 
     def __init__(
@@ -416,14 +416,14 @@ class Semi(OnKeys):
                 )  # fmt: skip
 
         def go() -> None:
-            give(held.rest, f"-{held.count}", variables)
+            give(held.rest, f"-{held.times}", variables)
             give("changed", "-weight", "row, weight")
 
         come = f"{held.rows.format('lefts[key]')} if key in lefts else ()"
         return {
             "nothing": "[]" if self.listed else "{}",
             "open": "append = out.append" if self.listed else "get = out.get",
-            "come": partial(give, come, held.count, variables), "go": go,
+            "come": partial(give, come, held.times, variables), "go": go,
             "change": partial(give, "pairs", "weight", "row, weight"),
             "out": "out" if self.listed else f"{loop.bind(without_zeros)}(out)",
         }  # fmt: skip

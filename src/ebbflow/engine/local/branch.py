@@ -15,7 +15,7 @@ from weakref import finalize
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.columnar.program import FirstStep, use_rows
-from ebbflow.engine.runtime.kept_once import keep_once, keeps_once
+from ebbflow.engine.runtime.in_memory import use_memory
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
@@ -44,8 +44,8 @@ class Branch(View[T, W]):
         trusting: bool = machine.trusting
         copied = Machine(original.plan, trusting=trusting, stored=machine.stored)
         super().__init__(original.plan, copied, check_input=not trusting)
-        if keeps_once(machine):
-            keep_once(self._program)
+        if machine.in_memory:
+            use_memory(self._program)
         self._lock = original._lock
         self._epoch = original._epoch
         self._original = original

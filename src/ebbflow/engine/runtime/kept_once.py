@@ -1,4 +1,4 @@
-"""Rows of inputs with a key, kept once: joins read the rows that the input keeps.
+"""Rows that are found by a key of their own, kept once: joins read the rows that an input keeps.
 
 A join has an index of each side, and where a side is a few fields of an input, rows of these fields
 are made, hashed and kept beside the rows of the input. An input with a key has every row once, so
@@ -7,6 +7,9 @@ reads the fields that it needs from them. That is for programs in memory, in row
 stored, or sent to tasks, narrow rows are less to write.
 
     input → select → index → join      becomes      input → keyed index → join
+
+A reduce gives one row for each key as well. Where a join reads it by that key, its index is a
+`KeyedIndex` too, with one row of each key.
 
 It is done to the stages of a program before its first step, as it is with columns (see
 `ebbflow.engine.runtime.columnar`): a stage takes the place of one that gives the same, in its slot.
@@ -22,27 +25,42 @@ from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.operators import injective, straight
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.stage import Stage
-from ebbflow.engine.runtime.stages import ArrangeStage, JoinStage, LinearStage, SemiJoinStage
+from ebbflow.engine.runtime.stages import (
+    ArrangeStage,
+    FusedReduceStage,
+    GroupReduceStage,
+    JoinStage,
+    LinearStage,
+    SemiJoinStage,
+)
 from ebbflow.expression import Get, Record
-from ebbflow.flow.plan import Node, Source
+from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.rewrite.traced import of_made
 from ebbflow.fn import Fn
 from ebbflow.operator import joins
+from ebbflow.record import fields_of
 from ebbflow.state.index import Index
 from ebbflow.state.keyed_index import KeyedIndex
 
 
+class Kept(NamedTuple):
+    """Rows with a key of their own: of what type, by which key, and by whom they are kept."""
+
+    type: Any
+    own: Fn
+    by: str
+
+
 class KeyedArrangeStage(ArrangeStage):
-    """Rows of an input with a key by another key, as the input keeps them. `made` is what the
-    stages behind it read of a row, where that is not the row."""
+    """Rows with a key of their own by another key, or by that one."""
 
-    __slots__ = ("made", "source")
+    __slots__ = ("by",)
 
-    def __init__(self, of: ArrangeStage, source: Source, side: Side) -> None:
+    def __init__(self, of: ArrangeStage, kept: Kept, side: ReadSide) -> None:
         before = Chain(side.filters)
-        index: Any = KeyedIndex(side.key, side.own, before, of.owner)
+        index: Any = KeyedIndex(side.key, kept.own, before, of.owner)
         super().__init__(of.node, side.slot, side.key, index, of.owner, before)
-        self.slot, self.type, self.made, self.source = of.slot, source.type, side.made, source
+        self.slot, self.type, self.by = of.slot, kept.type, kept.by
 
     def whole(self, *_: Any) -> Any:
         index: Any = self.index
@@ -50,12 +68,11 @@ class KeyedArrangeStage(ArrangeStage):
         return {key: [(row, 1) for row in index.rows(held)] for key, held in groups.items()}
 
 
-class Side(NamedTuple):
-    """What a join reads: the slot of an input with the key `own`, which rows of it, by which key of
-    those rows, and what of them, if not all."""
+class ReadSide(NamedTuple):
+    """What a join reads: the slot of such rows, which of them, by which key, and what of them, if
+    not all."""
 
     slot: int
-    own: Fn
     filters: tuple[RowStep, ...]
     key: Fn
     made: RowStep | None
@@ -67,50 +84,61 @@ class Side(NamedTuple):
 
 
 def keep_once(program: RunningProgram) -> None:
-    """Have the joins of a program that has not run yet read rows of its inputs as they are kept."""
+    """Have the joins of a program that has not run yet read rows as they are kept."""
     machine = program.machine
-    keyed = {
-        slot: program.inputs[name].source
-        for name, slot in machine.inputs.items()
-        if type(program.inputs[name]) is KeyedInput
-    }
-    kept = KeptOnce(machine.stages, keyed, machine.outputs.values())
-    if kept.sides:
-        machine.use(list(kept.stages()), None)
+    kept = {}
+    for name, slot in machine.inputs.items():
+        state = program.inputs[name]
+        if type(state) is KeyedInput and state.source.key is not None:
+            kept[slot] = Kept(state.source.type, state.source.key, f"the input {name}")
+    for stage in machine.stages:
+        reduces = isinstance(stage, (FusedReduceStage, GroupReduceStage))
+        if reduces and isinstance(stage.node, Reduce) and not program.forgetting.gates:
+            own = _key_of_groups(stage.node)
+            if own is not None:
+                kept[stage.slot] = Kept(stage.node.type, own, "")
+    found = KeptOnce(machine.stages, kept, machine.outputs.values())
+    if found.sides:
+        machine.use(list(found.stages()), None)
 
 
-def keeps_once(machine: Any) -> bool:
-    """Whether a join of a program reads rows of an input as they are kept."""
-    return any(isinstance(stage, KeyedArrangeStage) for stage in machine.stages)
+def _key_of_groups(node: Reduce) -> Fn | None:
+    """The key of the rows that a reduce gives."""
+    names = [*(fields_of(node.type) or ())][: node.width]
+    if not names:
+        return None
+    return Fn.of(names[0] if len(names) == 1 else tuple(names), node.type)
 
 
 def kept_once_facts(stages: Iterable[Stage]) -> dict[Node, object]:
     """What `explain` says of joins that read rows of inputs as they are kept."""
     stages = list(stages)
     arranged = {
-        stage.slot: stage.source.name for stage in stages if isinstance(stage, KeyedArrangeStage)
+        stage.slot: stage.by
+        for stage in stages
+        if isinstance(stage, KeyedArrangeStage) and stage.by
     }
     found: dict[Node, object] = {}
     for stage in stages:
         names = dict.fromkeys([arranged[slot] for slot in stage.reads if slot in arranged])
         if names:
-            found[stage.node] = f"reads rows of {' and '.join(names)} as the input keeps them"
+            found[stage.node] = f"reads rows that {' and '.join(names)} keeps"
     return found
 
 
 class KeptOnce:
-    """Which indices of a program can hold rows of inputs as they are, and the stages then."""
+    """Which indices of a program can hold rows with a key of their own, and the stages then."""
 
     def __init__(
-        self, stages: Iterable[Stage], keyed: dict[int, Source], outputs: Iterable[int]
+        self, stages: Iterable[Stage], kept: dict[int, Kept], outputs: Iterable[int]
     ) -> None:
-        self.before, self.keyed, self.outputs = list(stages), keyed, set(outputs)
+        self.before, self.kept, self.outputs = list(stages), kept, set(outputs)
         self.by_slot = {stage.slot: stage for stage in self.before}
         self.readers: dict[int, list[Stage]] = {}
         for stage in self.before:
             for slot in stage.reads:
                 self.readers.setdefault(slot, []).append(stage)
-        self.sides: dict[int, Side] = {}
+        self.sides: dict[int, ReadSide] = {}
         self.unread: set[int] = set()
         """The slots of stages that nobody needs then."""
         for stage in self.before:
@@ -126,16 +154,17 @@ class KeptOnce:
                 return
             slot, unread = linear.reads[0], slot
             steps = [*linear.chains[0].steps, *steps]
-        source = self.keyed.get(slot)
-        if source is None or source.key is None or stage.key is None:
+        kept = self.kept.get(slot)
+        if kept is None or stage.key is None:
             return
         made = steps.pop() if steps and steps[-1].verb == "map" else None
         if any(step.verb != "filter" for step in steps) or not _takes_fields(made):
             return
         key = stage.key if made is None else of_made(stage.key, made.fn)
-        readers = self.readers.get(stage.slot, ())
-        if key is not None and all(_may_read(each, made) for each in readers):
-            self.sides[stage.slot] = Side(slot, source.key, tuple(steps), key, made)
+        if key is None or (key != kept.own and not kept.by):
+            return
+        if all(_may_read(each, made) for each in self.readers.get(stage.slot, ())):
+            self.sides[stage.slot] = ReadSide(slot, tuple(steps), key, made)
             self.unread.add(unread)
 
     def stages(self) -> Iterator[Stage]:
@@ -146,7 +175,7 @@ class KeptOnce:
                 continue
             side = self.sides.get(stage.slot)
             if isinstance(stage, ArrangeStage) and side is not None:
-                stage = found[stage.slot] = KeyedArrangeStage(stage, self.keyed[side.slot], side)
+                stage = found[stage.slot] = KeyedArrangeStage(stage, self.kept[side.slot], side)
             elif found.keys() & stage.reads:
                 stage = self._reading(stage, found)
             yield stage

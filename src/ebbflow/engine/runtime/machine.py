@@ -75,7 +75,7 @@ class Machine:
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Journalled[Any]] = []
         """The containers that can still be rolled back."""
-        self.backed = False
+        self.backed = self.in_memory = False
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index tells where one is not there."""
         self.reached: dict[tuple[str, ...], Reached] = {}

@@ -24,7 +24,7 @@ from ebbflow.flow.plan import (
 from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
 from ebbflow.flow.plan.order import Fold, Match, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
-from ebbflow.flow.rewrite.traced import composed, condition, total
+from ebbflow.flow.rewrite.traced import certain, composed, condition, total
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.operator.aligned import AlignedRows
@@ -131,7 +131,7 @@ def straight(merge: Fn, row_type: Any, steps: Sequence[RowStep]) -> joins.Straig
             if asked is None:
                 break
             where.append(asked)
-        elif step.verb == "map" and isinstance(made, Record) and made.total:
+        elif step.verb == "map" and isinstance(made, Record) and certain(step.fn):
             both = composed(merge, step.fn)
             if both is None:
                 break

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ebbflow.engine.runtime.in_memory import use_memory
 from ebbflow.engine.runtime.inputs import BagInput, InputState
-from ebbflow.engine.runtime.kept_once import keep_once
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.tables import is_columns, is_table
@@ -110,7 +110,7 @@ class FirstStep:
 
     def in_rows(self) -> None:
         """Have the program run in rows, whatever the first change is."""
-        keep_once(self.storage.program)
+        use_memory(self.storage.program)
         self.storage.advance = self.storage.program.run
 
 
