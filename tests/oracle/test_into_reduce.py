@@ -11,7 +11,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.runtime.into_reduce import AddedUpStage
+from ebbflow.engine.runtime.stages import AddedUpStage
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))

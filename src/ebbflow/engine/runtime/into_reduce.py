@@ -16,7 +16,6 @@ in rows, before their first step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from ebbflow.engine.runtime.operators import reducing, straight
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.stage import WHOLE, Stage
 from ebbflow.engine.runtime.stages import (
+    AddedUpStage,
     FusedReduceStage,
     JoinStage,
     LinearStage,
@@ -33,37 +33,6 @@ from ebbflow.engine.runtime.stages import (
 from ebbflow.flow.plan import Reduce
 from ebbflow.operator import joins
 from ebbflow.reducer.running import ReduceByKey
-
-
-class WeightedPairs:
-    """Lists of pairs of a row and a weight, one behind the other, as a change is gone through."""
-
-    __slots__ = ("lists",)
-
-    def __init__(self, lists: Iterable[list[tuple[Any, int]]]) -> None:
-        self.lists = lists
-
-    def items(self) -> Iterator[tuple[Any, int]]:
-        """The rows, each with its weight."""
-        return chain.from_iterable(self.lists)
-
-
-class AddedUpStage(FusedReduceStage):
-    """A reduce in one loop that reads pairs of rows and weights from several slots."""
-
-    __slots__ = ()
-
-    def __init__(self, of: FusedReduceStage, reads: Iterable[int]) -> None:
-        node: Any = of.node
-        super().__init__(node, -1, reducing(node, WHOLE))
-        self.reads, self.slot, self.type = tuple(reads), of.slot, of.type
-
-    def run(self, *changes: Any) -> Any:
-        return self.step(self.cells, WeightedPairs([each for each in changes if each]))
-
-    def fetch(self, *changes: Any) -> None:
-        super().fetch(WeightedPairs([each for each in changes if each]))
-        self.given = None, None
 
 
 class Way(NamedTuple):
@@ -87,7 +56,9 @@ def add_up_joins(program: RunningProgram) -> None:
             continue
         ways, gathers = _ways(stage, by_slot, readers)
         if ways and stage.partial is not None and isinstance(stage.node, Reduce):
-            found[stage.slot] = AddedUpStage(stage, [way.slot for way in ways])
+            found[stage.slot] = AddedUpStage(
+                stage, [way.slot for way in ways], reducing(stage.node, WHOLE)
+            )
             found |= dict.fromkeys(gathers)
             row_type = stage.node.parent.type
             found |= {way.slot: _listing(by_slot[way.slot], way.steps, row_type) for way in ways}

@@ -14,7 +14,8 @@ And those that read two: a join, a semijoin, and operators on rows in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ebbflow.chain import Chain, copies_first
@@ -194,6 +195,37 @@ class FusedReduceStage(Stage):
         if stored and self.partial is not None:
             return self.partial, self.operator.merge_loop
         return (self.operator.loop,)
+
+
+class WeightedPairs:
+    """Lists of pairs of a row and a weight, one behind the other, as a change is gone through."""
+
+    __slots__ = ("lists",)
+
+    def __init__(self, lists: Iterable[list[tuple[Any, int]]]) -> None:
+        self.lists = lists
+
+    def items(self) -> Iterator[tuple[Any, int]]:
+        """The rows, each with its weight."""
+        return chain.from_iterable(self.lists)
+
+
+class AddedUpStage(FusedReduceStage):
+    """A reduce in one loop that reads pairs of rows and weights from several slots; see
+    `ebbflow.engine.runtime.into_reduce`."""
+
+    __slots__ = ()
+
+    def __init__(self, of: FusedReduceStage, reads: Iterable[int], operator: Any) -> None:
+        super().__init__(of.node, -1, operator)
+        self.reads, self.slot, self.type = tuple(reads), of.slot, of.type
+
+    def run(self, *changes: Any) -> Any:
+        return self.step(self.cells, WeightedPairs([each for each in changes if each]))
+
+    def fetch(self, *changes: Any) -> None:
+        super().fetch(WeightedPairs([each for each in changes if each]))
+        self.given = None, None
 
 
 class GroupReduceStage(Stage):
