@@ -90,12 +90,30 @@ class Straight(NamedTuple):
     type: Any
 
 
+class Held(NamedTuple):
+    """How an index holds the rows of a key, as a loop over them is written: the variables of the
+    loop, what it goes over, and how often a row is there. `before` gives the rows as they were
+    before a change of them, and `rest` is what a loop over those of them goes over that the change
+    leaves alone."""
+
+    variables: str
+    rows: str
+    times: str
+    before: Callable[..., Any]
+    rest: str
+
+    def loop(self, side: str, rows: str) -> tuple[str, str]:
+        """The variables of a loop over these rows, of this side, and what it goes over."""
+        return self.variables.format(side), self.rows.format(rows)
+
+
 class Join(OnKeys):
     """Rows of both sides with equal keys; see `join`.
 
     `merge` makes the new row, and `after` are steps that it still goes through. `one_to_one` says
     that no two pairs of rows make the same new row. `straight` is the same from the pair straight
-    away, where that is known.
+    away, where that is known. `held` says how the indices of both sides hold rows. With `listed`
+    it gives pairs of a row and a weight, of which several may be of the same row.
     """
 
     def __init__(
@@ -108,8 +126,11 @@ class Join(OnKeys):
         one_to_one: bool = False,
         owner: Any = None,
         straight: Straight | None = None,
+        held: tuple[Held, Held] | None = None,
+        listed: bool = False,
     ) -> None:
         self.merge, self.after, self.owner = merge, after or Chain(), owner
+        self.held, self.listed = held or (WEIGHED, WEIGHED), listed
         self.straight = straight or Straight((), merge, self.after, getattr(owner, "type", Any))
         self.one_to_one = (one_to_one or merge is None) and self.after.one_to_one
         super().__init__(left_key, right_key)
@@ -118,7 +139,7 @@ class Join(OnKeys):
     def join_delta(self) -> Callable[..., dict[Any, int]]:
         """The loop from the changes of both sides by key, and all rows by key after them, to the
         change of the output."""
-        return _join_loop(self.straight, self.one_to_one, self.owner)
+        return _join_loop(self.straight, self.one_to_one, self.owner, self.held, self.listed)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
         pairs = x[0].join(x[1], self.left_key, self.right_key, self.merge)
@@ -155,34 +176,36 @@ class Join(OnKeys):
 
 
 _JOIN = """
-    out = {}
-    get = out.get
+    out = $nothing
+    $get = out.$get
     for key, pairs in from_left.items():
         if key in rights:
-            there = rights[key].items()
+            there = $rights
             for left, weight in pairs:
-                for right, count in there:
-                    $emit
+                for $right in there:
+                    $emit_right
     for key, pairs in from_right.items():
         if key in from_left:
             rest, old = $rows_before(lefts.get(key), from_left[key])
-            there = rest.items()
+            there = $rest
             for right, weight in pairs:
-                for left, count in there:
-                    $emit
+                for $left in there:
+                    $emit_left
             for right, weight in pairs:
                 for left, count in old:
                     $emit_again
         elif key in lefts:
-            there = lefts[key].items()
+            there = $lefts
             for right, weight in pairs:
-                for left, count in there:
-                    $emit
+                for $left in there:
+                    $emit_left
     return $out
 """
 
 
-def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[..., Any]:
+def _join_loop(
+    straight: Straight, one_to_one: bool, owner: Any, held: tuple[Held, Held], listed: bool
+) -> Callable[..., Any]:
     """The loop of a join. Where it is one to one, only pairs of two changed rows can meet twice."""
     where, merge, after, row_type = straight
     fn = merge if merge is None or isinstance(merge, Fn) else Fn(merge)
@@ -193,24 +216,33 @@ def _join_loop(straight: Straight, one_to_one: bool, owner: Any) -> Callable[...
         made = fn.kept(loop.bind, "left", "right", hint=row_type)
     asked = [each.source(loop.bind, "left", "right") for each in where]
 
-    def emit(alone: bool) -> None:
+    def emit(times: str, alone: bool) -> None:
         """Write how a pair is given; `alone` says that nothing was given for it before."""
-        row = made
+        row, weight = made, "weight" if times == "1" else f"weight * {times}"
         for each in asked:
             loop.write(f"if not {each}: continue")
         if after.steps or not alone:
             loop.write(f"row = {made}", blamed, "left", "right")
             after.write(loop)
             row = after.last_row
-        total = "weight * count" if alone else f"get({row}, 0) + weight * count"
+        if listed:
+            loop.write(f"append(({row}, {weight}))", blamed, "left", "right")
+            return
+        total = weight if alone else f"get({row}, 0) + {weight}"
         loop.write(f"out[{row}] = {total}", blamed, "left", "right")
         if one_to_one and not alone:
             loop.write(f"if not out[{row}]: del out[{row}]")
 
+    lefts, rights = held
+    left, all_lefts = lefts.loop("left", "lefts[key]")
+    right, all_rights = rights.loop("right", "rights[key]")
+    alone = one_to_one or listed
     loop.template(
-        _JOIN, emit=partial(emit, one_to_one), emit_again=partial(emit, False),
-        rows_before=rows_before,
-        out="out" if one_to_one else f"{loop.bind(without_zeros)}(out)",
+        _JOIN, left=left, lefts=all_lefts, right=right, rights=all_rights, rest=lefts.rest,
+        emit_left=partial(emit, lefts.times, alone), emit_right=partial(emit, rights.times, alone),
+        emit_again=partial(emit, "count", listed), rows_before=lefts.before,
+        nothing="[]" if listed else "{}", get="append" if listed else "get",
+        out="out" if alone else f"{loop.bind(without_zeros)}(out)",
     )  # fmt: skip
     return loop.function()
 
@@ -226,6 +258,10 @@ def rows_before(
         if weight:
             old.append((row, weight))
     return rest, old
+
+
+WEIGHED = Held("{}, count", "{}.items()", "count", rows_before, "rest.items()")
+"""As an `Index` holds them."""
 
 
 def join(
@@ -272,9 +308,12 @@ def product() -> Operator[tuple[Bag, Bag], Any, Bag, Bag]:
 
 
 _SEMI = """
-    there, totals, out = counts.values, {}, {}
+    there, totals, out = counts.values, {}, $nothing
+    $open
     for key, pairs in from_right.items():
-        more = sum([weight for _, weight in pairs])
+        more = 0
+        for _, weight in pairs:
+            more += weight
         if not more: continue
         old = there.get(key, 0)
         now = old + more
@@ -282,33 +321,53 @@ _SEMI = """
         $check
         if (old > 0) is not (now > 0):
             if now $passes:
-                out.update(lefts.get(key, ()))
+                $come
             else:
                 rest, changed = $rows_before(lefts.get(key), from_left.get(key, ()))
-                out.update({row: -weight for row, weight in (*rest.items(), *changed)})
+                $go
     for key, pairs in from_left.items():
         old = there.get(key, 0)
         now = totals.get(key, old)
         if now is $ABSENT: now = 0
         if old $passes and now $passes:
-            out.update(pairs)
+            $change
     if totals:
         counts.swap(totals)
-    return out
+    return $out
 """
+
+_WHOLE_ROWS = {
+    "nothing": "{}",
+    "open": "",
+    "come": "out.update(lefts.get(key, ()))",
+    "go": "out.update({row: -weight for row, weight in (*rest.items(), *changed)})",
+    "change": "out.update(pairs)",
+    "out": "out",
+}
 
 
 class Semi(OnKeys):
     """The rows of the left whose key the right has, or has not; see `semi`.
 
     The state is an index of the left, and for each key of the right how many rows have it. Unless
-    the right is a `bag`, that may be negative.
+    the right is a `bag`, that may be negative. `held` says how the index holds the rows of the
+    left, and `made` are steps that those that are given still go through. With `listed` it gives
+    pairs of a row and a weight, of which several may be of the same row.
     """
 
     def __init__(
-        self, left_key: Any, right_key: Any, anti: bool = False, bag: bool = False
+        self,
+        left_key: Any,
+        right_key: Any,
+        anti: bool = False,
+        bag: bool = False,
+        *,
+        held: Held | None = None,
+        made: Chain | None = None,
+        listed: bool = False,
     ) -> None:
-        self.anti, self.bag = anti, bag
+        self.anti, self.bag, self.listed = anti, bag, listed
+        self.held, self.made = held or WEIGHED, made or Chain()
         super().__init__(left_key, right_key)
 
     def f(self, x: tuple[Bag, Bag]) -> Bag:
@@ -336,9 +395,38 @@ class Semi(OnKeys):
         check = f"if now < 0: raise {loop.bind(not_there)}(next(r for r, n in pairs if n < 0))"
         loop.template(
             _SEMI, passes="<= 0" if self.anti else "> 0", check=check if self.bag else "",
-            ABSENT=ABSENT, rows_before=rows_before,
+            ABSENT=ABSENT, rows_before=self.held.before, **(
+                _WHOLE_ROWS if self.held is WEIGHED and not self.made.steps and not self.listed
+                else self._made_rows(loop)
+            ),
         )  # fmt: skip
         return loop.function()
+
+    def _made_rows(self, loop: GeneratedLoop) -> dict[str, Any]:
+        """How rows are given one by one: what is made of different ones may be equal."""
+        held, row = self.held, self.made.last_row
+        variables = held.variables.format("row")
+
+        def give(rows: str, weight: str, variables: str) -> None:
+            with loop.inside(f"for {variables} in {rows}:"):
+                self.made.write(loop)
+                loop.write(
+                    f"append(({row}, {weight}))" if self.listed
+                    else f"out[{row}] = get({row}, 0) + {weight}"
+                )  # fmt: skip
+
+        def go() -> None:
+            give(held.rest, f"-{held.times}", variables)
+            give("changed", "-weight", "row, weight")
+
+        come = f"{held.rows.format('lefts[key]')} if key in lefts else ()"
+        return {
+            "nothing": "[]" if self.listed else "{}",
+            "open": "append = out.append" if self.listed else "get = out.get",
+            "come": partial(give, come, held.times, variables), "go": go,
+            "change": partial(give, "pairs", "weight", "row, weight"),
+            "out": "out" if self.listed else f"{loop.bind(without_zeros)}(out)",
+        }  # fmt: skip
 
     def accepts(self, state: Any, change: Any) -> bool:
         if not self.input.is_change(change):

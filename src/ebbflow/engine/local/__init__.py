@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.columnar.program import FirstStep, require_columns, use_columns
 from ebbflow.engine.runtime.gc_paused import Freezer
+from ebbflow.engine.runtime.in_memory import use_memory
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.options import require_known
 from ebbflow.errors import CompositionError, install
@@ -111,6 +112,8 @@ def run(
             use_columns(view._program)
         elif columns is None:
             view._storage.advance = FirstStep(view._storage)
+        else:
+            use_memory(view._program)
         return view
     if columns:
         require_columns()

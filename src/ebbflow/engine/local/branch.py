@@ -14,7 +14,8 @@ from weakref import finalize
 
 from ebbflow.engine.local.view import View
 from ebbflow.engine.runtime.batches import BatchName
-from ebbflow.engine.runtime.columnar.program import use_rows
+from ebbflow.engine.runtime.columnar.program import FirstStep, use_rows
+from ebbflow.engine.runtime.in_memory import use_memory
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.share import Sharing
 from ebbflow.errors import CompositionError
@@ -36,10 +37,15 @@ class Branch(View[T, W]):
                 "branch(): most of the state of a view with a memory limit is on disk",
                 remedy="run(path=...) without memory=",
             )
+        first: Any = getattr(original._storage, "advance", None)
+        if isinstance(first, FirstStep):
+            first.in_rows()
         use_rows(program)  # which two can share
         trusting: bool = machine.trusting
         copied = Machine(original.plan, trusting=trusting, stored=machine.stored)
         super().__init__(original.plan, copied, check_input=not trusting)
+        if machine.in_memory:
+            use_memory(self._program)
         self._lock = original._lock
         self._epoch = original._epoch
         self._original = original

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ebbflow.engine.runtime.columnar.program import column_facts
+from ebbflow.engine.runtime.kept_once import kept_once_facts
 from ebbflow.engine.runtime.loop_report import loops_of
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.python import code_of
@@ -47,6 +48,7 @@ def explained(
         facts[each.stage.node] = "what is closed is forgotten"
     facts |= column_facts(machine)
     stages = getattr(machine, "stages", ())
+    facts |= kept_once_facts(stages)
     return explain(
         getattr(machine, "plan", program.plan), format, facts=facts, loops=loops_of(stages),
         code=code_of(stages, stored) if format == "python" else (),

@@ -72,12 +72,19 @@ def pays(program: RunningProgram, changes: Mapping[str, Weights]) -> bool:
 def computed_again(program: RunningProgram, changes: Mapping[str, Weights]) -> OutputDeltas:
     """Compute a program from the rows that its inputs have after these changes, and give the
     changes of its outputs. `program.rollback` undoes it."""
+    from ebbflow.engine.runtime.in_memory import use_memory  # which reads programs
+
     machine = program.machine
     before = {name: output.whole() for name, output in program.outputs.items()}
     rows = {name: dict(state.snapshot().items()) for name, state in program.inputs.items()}
     for name, change in changes.items():
         add_into(rows[name], change)
-    now = machine.run_again(program.plan, {name: each for name, each in rows.items() if each})
+    former = machine.renew(program.plan)
+    if machine.in_memory:
+        use_memory(program)
+    for stage, old in zip(machine.stages, former.stages, strict=True):
+        stage.counts = old.counts
+    now = machine.run({name: each for name, each in rows.items() if each}, former)
     deltas: dict[str, Weights] = {}
     for name, was in before.items():
         delta = {row: -weight for row, weight in was.items()}

@@ -42,14 +42,12 @@ def read(source: Source, change: Any) -> Weights:
         return _declared(source, _kept(source, weights_of(change)))
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
-        for weight in weights.values():
-            if type(weight) is not int or not weight:
-                if is_columns(change):
-                    return read_table(source, change)
-                if is_row(source, change):
-                    raise _one_row(source, change)
-                weights = _without_zeros(source, weights)
-                break
+        if not {int}.issuperset(map(type, weights.values())) or not all(weights.values()):
+            if is_columns(change):
+                return read_table(source, change)
+            if is_row(source, change):
+                raise _one_row(source, change)
+            weights = _without_zeros(source, weights)
         if source.narrow is not None:
             weights = kept_rows(source, weights)
         return _declared(source, with_one_nan(weights, source.type))

@@ -288,7 +288,7 @@ class Compiler:
         steps = [] if after is None else steps_of(after)
         return joins.Join(
             node.left_key, node.right_key, node.merge, after=Chain(steps),
-            one_to_one=injective(node), owner=node, straight=straight(node, steps),
+            one_to_one=injective(node), owner=node, straight=straight(node.merge, node.type, steps),
         )  # fmt: skip
 
     def _add_join(self, stage: Stage) -> int:

@@ -79,16 +79,13 @@ class KeyedInput(InputState):
     def apply(self, change: Any) -> Weights:
         """Be ready to apply a change; it must leave at most one row of each key."""
         weights = read(self.source, change)
+        if len(weights) > FEW and self._in_one(weights):
+            return weights
         rows = self.rows
         added: dict[Any, Any] = {}
         gone: dict[Any, Any] = {}
         keys = self.keys(weights)
         self._fetch(keys)
-        if len(keys) > FEW and {*weights.values()} == {1}:
-            new = dict(zip(keys, weights, strict=True))
-            if len(new) == len(keys) and rows.keys().isdisjoint(new):
-                self._prepare(new, {})
-                return weights
         for at, (row, weight) in zip(keys, weights.items(), strict=True):
             if weight > 0:
                 if weight > 1 or at in added:
@@ -107,6 +104,32 @@ class KeyedInput(InputState):
             weights = self._followed(weights, added, gone)
         self._prepare(added, {at: row for at, row in gone.items() if at not in added})
         return weights
+
+    def _in_one(self, weights: Weights) -> bool:
+        """Be ready to apply a change, if it is seen to be right when all of its rows are looked at
+        together; what is wrong with it is for who looks at one after the other."""
+        source, rows = self.source, self.rows
+        if edited_fields(source.type) or not {1, -1}.issuperset(weights.values()):
+            return False
+        row_type = self._row_type
+        if row_type is not None and {*map(type, weights)} != {row_type}:
+            return False
+        with suppress(Exception):
+            if -1 not in weights.values():
+                return self.add_new(list(weights))
+            plus = [row for row, weight in weights.items() if weight > 0]
+            minus = [row for row, weight in weights.items() if weight < 0]
+            added = dict(zip(self._keys(plus), plus, strict=True))
+            gone = dict(zip(self._keys(minus), minus, strict=True))
+            self._fetch({**added, **gone})
+            if len(added) + len(gone) < len(weights) or [*map(rows.get, gone)] != minus:
+                return False
+            if added and not rows.keys().isdisjoint(added.keys() - gone.keys()):
+                return False
+            left = {at: row for at, row in gone.items() if at not in added} if added else gone
+            self._prepare(added, left)
+            return True
+        return False
 
     def add_new(self, rows: list[Any]) -> bool:
         """Be ready to add rows, if their keys are different and new; they are not hashed."""

@@ -21,6 +21,7 @@ from ebbflow.flow.describe import fn_text
 from ebbflow.flow.items import LoopRun
 from ebbflow.flow.plan import Iterate, Node
 from ebbflow.flow.rewrite.terms import Term
+from ebbflow.state.keyed_index import KeyedIndex
 from ebbflow.state.tree import Tree
 
 NOTHING: Mapping[int, str] = {}
@@ -56,7 +57,7 @@ def loops_of(
 def rows_in(container: Any) -> int:
     """How many rows of state a container holds."""
     groups = getattr(container, "groups", None)
-    if groups is not None:
+    if groups is not None and not isinstance(container, KeyedIndex):
         return sum(map(len, groups.values()))
     if not hasattr(container, "values"):
         return len(container)

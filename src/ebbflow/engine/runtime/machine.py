@@ -75,7 +75,7 @@ class Machine:
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.open: list[Any] = []
         """The containers that can still be rolled back, and stages that others have replaced."""
-        self.backed = False
+        self.backed = self.in_memory = False
         self.unchecked: frozenset[str] = frozenset()
         """Inputs whose rows come in unchecked: an index tells where one is not there."""
         self.reached: dict[tuple[str, ...], Reached] = {}
@@ -111,16 +111,13 @@ class Machine:
                     values[slot] = consolidated(values[slot])
         return {name: values[slot] for name, slot in outputs if values[slot]}
 
-    def run_again(self, plan: Plan, rows: Mapping[str, Delta]) -> dict[str, Delta]:
-        """Run the plan on all rows of its inputs, by stages that have no state yet, and give all
-        rows of the outputs. Until `commit`, `rollback` undoes it."""
+    def renew(self, plan: Plan) -> FormerStages:
+        """Have stages of the same plan that have no state yet. Until `commit`, `rollback` has those
+        again that there were."""
         former = FormerStages(self)
-        stages = Compiler(plan, apart=self.apart, stored=self.stored).stages
-        for stage, old in zip(stages, former.stages, strict=True):
-            stage.counts = old.counts
         self.open = [former]
-        self.use(stages, None)
-        return self.run(rows, former)
+        self.use(Compiler(plan, apart=self.apart, stored=self.stored).stages, None)
+        return former
 
     def use(self, stages: Sequence[Stage], by_columns: dict[int, str] | None) -> None:
         """Have these stages in the place of those that do the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ebbflow.chain import Chain, RowStep
@@ -23,7 +24,7 @@ from ebbflow.flow.plan import (
 from ebbflow.flow.plan.aligned import Aligned, AsOf, Interval, IntervalSemi
 from ebbflow.flow.plan.order import Fold, Match, Over, Scan
 from ebbflow.flow.plan.time import SessionReduce, Within
-from ebbflow.flow.rewrite.traced import composed, condition, total
+from ebbflow.flow.rewrite.traced import certain, composed, condition, total
 from ebbflow.fn import Fn
 from ebbflow.operator import joins, per_key, sessions, top_rows, weights
 from ebbflow.operator.aligned import AlignedRows
@@ -119,10 +120,10 @@ def session_results(node: SessionReduce) -> SessionResults:
     )  # fmt: skip
 
 
-def straight(node: Join, steps: list[RowStep]) -> joins.Straight:
+def straight(merge: Fn, row_type: Any, steps: Sequence[RowStep]) -> joins.Straight:
     """A join that looks at a pair before it makes a row of it, and makes the row that the steps
     behind it make of it, where fields of both sides are all that these need."""
-    where, merge, row_type = list[Fn](), node.merge, node.type
+    where = list[Fn]()
     while steps and merge.expression is not None and merge.expression.total:
         step, made = steps[0], steps[0].fn.expression
         if step.verb == "filter" and total(step.fn):
@@ -130,7 +131,7 @@ def straight(node: Join, steps: list[RowStep]) -> joins.Straight:
             if asked is None:
                 break
             where.append(asked)
-        elif step.verb == "map" and isinstance(made, Record) and made.total:
+        elif step.verb == "map" and isinstance(made, Record) and certain(step.fn):
             both = composed(merge, step.fn)
             if both is None:
                 break

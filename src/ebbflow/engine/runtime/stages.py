@@ -14,7 +14,8 @@ And those that read two: a join, a semijoin, and operators on rows in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ebbflow.chain import Chain, copies_first
@@ -32,8 +33,10 @@ from ebbflow.engine.runtime.stage import (
 from ebbflow.flow.plan import Join, Node, Semi
 from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.fn import Fn
+from ebbflow.operator import joins
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index, not_there
+from ebbflow.state.keyed_index import KeyedIndex
 from ebbflow.state.ordered import OrderedIndex
 
 
@@ -194,6 +197,37 @@ class FusedReduceStage(Stage):
         return (self.operator.loop,)
 
 
+class WeightedPairs:
+    """Lists of pairs of a row and a weight, one behind the other, as a change is gone through."""
+
+    __slots__ = ("lists",)
+
+    def __init__(self, lists: Iterable[list[tuple[Any, int]]]) -> None:
+        self.lists = lists
+
+    def items(self) -> Iterator[tuple[Any, int]]:
+        """The rows, each with its weight."""
+        return chain.from_iterable(self.lists)
+
+
+class AddedUpStage(FusedReduceStage):
+    """A reduce in one loop that reads pairs of rows and weights from several slots; see
+    `ebbflow.engine.runtime.into_reduce`."""
+
+    __slots__ = ()
+
+    def __init__(self, of: FusedReduceStage, reads: Iterable[int], operator: Any) -> None:
+        super().__init__(of.node, -1, operator)
+        self.reads, self.slot, self.type = tuple(reads), of.slot, of.type
+
+    def run(self, *changes: Any) -> Any:
+        return self.step(self.cells, WeightedPairs([each for each in changes if each]))
+
+    def fetch(self, *changes: Any) -> None:
+        super().fetch(WeightedPairs([each for each in changes if each]))
+        self.given = None, None
+
+
 class GroupReduceStage(Stage):
     """A reduce group by group; the rows are in an index, where they are kept."""
 
@@ -280,7 +314,7 @@ class KeyedStage(Stage):
 class JoinStage(Stage):
     """A join of two indices, with the steps behind it."""
 
-    __slots__ = ("after", "certain", "join", "left", "one_to_one", "right", "steps")
+    __slots__ = ("after", "certain", "join", "joining", "left", "one_to_one", "right", "steps")
 
     multiplies = True
     query = "join"
@@ -291,6 +325,7 @@ class JoinStage(Stage):
         right: Index[Any, Any], certain: bool,
     ) -> None:  # fmt: skip
         super().__init__(node, reads)
+        self.joining: joins.Join = operator
         self.join, self.left, self.right, self.certain = operator.join_delta, left, right, certain
         self.after, self.one_to_one = operator.after, operator.one_to_one
         self.steps = operator.after.steps
@@ -316,7 +351,7 @@ class JoinStage(Stage):
 class SemiJoinStage(Stage):
     """A semijoin of an index with how many rows each key of the right has."""
 
-    __slots__ = ("join", "left", "totals")
+    __slots__ = ("join", "joining", "left", "totals")
 
     query = "semijoin"
     code = "join"
@@ -326,6 +361,7 @@ class SemiJoinStage(Stage):
     ) -> None:
         self.totals: Cells[Any, int] = Cells()
         super().__init__(node, reads, self.totals, label="anti" if node.anti else node.verb)
+        self.joining: joins.Semi = operator
         self.join, self.left = operator.join_delta, left
 
     @property
@@ -338,6 +374,8 @@ class SemiJoinStage(Stage):
 
     def fetch(self, left: Any, right: Any) -> None:
         fetched(self.totals, {**(left or {}), **(right or {})})
+        if isinstance(self.left, KeyedIndex):
+            self.left.bring(right or {})
 
     def whole(self, left: Any, right: Any) -> Any:
         return self.join(left, {}, self.left.everything(), Cells(self.totals.everything()))

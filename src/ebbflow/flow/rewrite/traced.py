@@ -120,6 +120,39 @@ def condition(first: Fn, second: Fn, *, plain: bool = False) -> Fn | None:
     return _said_of(asked, lambda part: _part_of(made, part), *types)
 
 
+def of_made(fn: Fn, *makers: Fn | None) -> Fn | None:
+    """A function of several rows in terms of the rows that these were made of, each by its maker;
+    None for a row that is as it was.
+
+    >>> from ebbflow.record import record
+    >>> Twice = record("Twice", n=int, double=int)
+    >>> row = Row(0)
+    >>> twice = written(Record(Twice, (row, Operation("+", (row, row)))), int)
+    >>> less = written(Operation("<", (Row(0), Get(1, "double", 1))), int, Twice)
+    >>> of_made(less, None, twice).text
+    'l < r + r'
+    """
+    if fn.expression is None or any(each and each.expression is None for each in makers):
+        return None
+
+    def part_of(part: Row | Get) -> Expression:
+        maker = makers[part.arg]
+        if maker is None or maker.expression is None:
+            return part
+        made = maker.expression.substitute(lambda inner: _of_argument(inner, part.arg))
+        return _part_of(made, part)
+
+    pairs = zip(makers, fn.types or (Any,) * fn.arity, strict=True)
+    types = [mine if each is None else (each.types or (Any,))[0] for each, mine in pairs]
+    return _said_of(fn.expression, part_of, *types)
+
+
+def _of_argument(part: Row | Get, number: int) -> Row | Get:
+    if isinstance(part, Row):
+        return Row(number)
+    return type(part)(number, part.name, part.index)
+
+
 def _said_of(
     expression: Expression, by: Callable[[Row | Get], Expression], *types: Any
 ) -> Fn | None:
@@ -222,9 +255,7 @@ def of_side(fn: Fn, side: int) -> Fn | None:
     used = {part.arg for part in fn.expression.walk() if isinstance(part, (Row, Get))}
     if used != {side}:
         return None
-    alone = fn.expression.substitute(
-        lambda part: Row(0) if isinstance(part, Row) else type(part)(0, part.name, part.index)
-    )
+    alone = fn.expression.substitute(lambda part: _of_argument(part, 0))
     return written(alone, fn.types[side])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from ebbflow.engine.runtime.in_memory import use_memory
 from ebbflow.engine.runtime.inputs import BagInput, InputState
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
@@ -92,17 +93,25 @@ def require_columns() -> None:
 
 
 class FirstStep:
-    """The first epoch of a program: when a large table is given, it runs in columns."""
+    """The first epoch of a program: when a large table is given, it runs in columns; otherwise in
+    rows, and rows of inputs are kept once."""
 
     def __init__(self, storage: Any) -> None:
         self.storage = storage
 
     def __call__(self, epoch: int, given: Mapping[str, Any], batch: Any = None) -> Any:
         program = self.storage.program
-        self.storage.advance = program.run
-        if any(map(_is_large, given.values())) and not missing():
-            use_columns(program, asked=False)
+        large = any(map(_is_large, given.values()))
+        if large and not missing() and use_columns(program, asked=False):
+            self.storage.advance = program.run
+        else:
+            self.in_rows()
         return program.run(epoch, given, batch)
+
+    def in_rows(self) -> None:
+        """Have the program run in rows, whatever the first change is."""
+        use_memory(self.storage.program)
+        self.storage.advance = self.storage.program.run
 
 
 def _is_large(given: Any) -> bool:
