@@ -1,5 +1,5 @@
 """Reducers of the library on columns: what of them is added up in the cells of groups, and how
-their results are read off.
+their results are read off. Those that somebody wrote are in `written`.
 
 Each has its accumulator in the row path as well, which is made of the cells when rows take over.
 """
@@ -15,10 +15,12 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.few import Part
 from ebbflow.engine.runtime.columnar.steps import traced
+from ebbflow.engine.runtime.columnar.written import written_fold
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.fixed import whole_units
+from ebbflow.kernel.folds import GroupFold
 from ebbflow.kernel.groups import (
     ADD,
     ADD_FLOAT,
@@ -32,6 +34,7 @@ from ebbflow.kernel.groups import (
     FLOAT_TOTAL,
     MEAN,
     SEEN,
+    STDDEV,
     TOTAL,
     TOTAL_OR_NULL,
     VARIANCE,
@@ -57,7 +60,7 @@ from ebbflow.reducer import max as greatest
 from ebbflow.reducer import min as smallest
 from ebbflow.reducer.combine import where
 from ebbflow.reducer.hashed import Map
-from ebbflow.reducer.numeric import variance
+from ebbflow.reducer.numeric import stddev, variance
 from ebbflow.reducer.strategy import GroupStrategy, part_of_row
 
 Slots = Callable[[list[int], Mapping[int, dict[Any, int]]], tuple[Any, ...]]
@@ -124,6 +127,7 @@ class Reducers:
         self.looked: list[Looked] = []
         self.seen: list[WordForm] = []
         """The forms of the values that are looked at."""
+        self.folds: list[GroupFold] = []
         self.forms: list[WordForm] = []
         self.width = 1
         self.spread: list[Slots] = []
@@ -134,7 +138,7 @@ class Reducers:
 
     def groups(self, width: int) -> Groups:
         """The kernel, for keys of so many words."""
-        return Groups(width, self.totals, self.results, self.looked)
+        return Groups(width, self.totals, self.results, self.looked, self.folds)
 
     def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
@@ -144,7 +148,8 @@ class Reducers:
             made = made[1][0].made
         known = None if made is None or inline is None else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
-            raise NotInColumns(f"there is no kernel for {reducer!r}")
+            self._fold(strategy)
+            return
         counts_rows = inline.of is None and made[0] is count
         if counts_rows and not inline.when:
             self._result(WordForm("int"), Result(TOTAL, 0), lambda cells, _: (), ())
@@ -164,6 +169,17 @@ class Reducers:
         self.parts.append(Part(part, computed.form, tuple(when)))
         counted = self._total(COUNT, at) if computed.form.optional else 0
         add(self, _Value(computed.form, at, counted), *made[2:])
+
+    def _fold(self, strategy: GroupStrategy) -> None:
+        """Have one that somebody wrote."""
+        made = written_fold(strategy, self.row_type, self.texts)
+        first, at = len(self.values), self.width
+        self.values += made.columns
+        for _ in range(made.cells):
+            last = self._total(SEEN, first)
+        self.folds.append(GroupFold(made.loop, first, at))
+        slots: Slots = lambda cells, _: (made.accumulator(cells[at:last]),)
+        self._result(made.form, Result(TOTAL, last), slots, None)
 
     def _computed(self, fn: Fn) -> Computed:
         return on_columns(traced(fn), [self.row_type], self.texts)
@@ -251,7 +267,7 @@ class Reducers:
         stored = [PackedCells((counted, total), None)]
         self._result(WordForm("int", of.form.optional), result, slots, stored)
 
-    def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
+    def _variance(self, of: _Value, named: Mapping[str, int], how: int = VARIANCE) -> None:
         less, counted = named.get("ddof", 1), of.counted
         if type(less) is not int or not 0 <= less < 1 << 30:
             raise NotInColumns(f"a variance with ddof={less!r}")
@@ -264,8 +280,11 @@ class Reducers:
             return (moments.Moments(cells[counted], 0, 0, 0, 0, exact),)
 
         stored = [PackedCells((counted, total, squares + 1, squares), None)]
-        result = Result(VARIANCE, total, counted, less)
+        result = Result(how, total, counted, less)
         self._result(WordForm("float", True), result, slots, stored)
+
+    def _stddev(self, of: _Value, named: Mapping[str, int]) -> None:
+        self._variance(of, named, STDDEV)
 
     def _greatest(self, of: _Value, _: Any) -> None:
         self._extreme(of, GREATEST)
@@ -322,6 +341,7 @@ _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     bool_or: ((*_WHOLE, "float"), Reducers._any),
     bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
+    stddev: (_WHOLE, Reducers._stddev),
     greatest: (_SORTED, Reducers._greatest),
     smallest: (_SORTED, Reducers._smallest),
     count_distinct: (None, Reducers._different),
