@@ -102,11 +102,16 @@ MADE: list[dict[str, Any]] = [
 def _group(collection: Any, random: Random, key: Any) -> Any:
     there = collection.node.type._fields
     sums = [ef.sum("price"), ef.mean("price"), ef.sum(lambda r: r.price * 3 - 1), ef.count("price")]
-    sums += [ef.variance("price"), ef.bool_and("price"), ef.mean(lambda r: r.price - 2**54)]
+    sums += [
+        ef.variance("price"),
+        ef.stddev("price"),
+        ef.bool_and("price"),
+        ef.mean(lambda r: r.price - 2**54),
+    ]
     sums += [ef.bit_xor("price"), ef.bit_xor(lambda r: -r.price)]
     kept = [ef.max("price"), ef.min(lambda r: r.price * 2 - 1), ef.count_distinct("city")]
     if "tax" in there:
-        sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax"), ef.variance("tax", ddof=0)]
+        sums += [ef.sum("tax"), ef.mean("tax"), ef.count("tax"), ef.stddev("tax", ddof=0)]
         sums += [ef.bool_or("tax"), ef.bool_and(lambda r: r.tax), ef.bit_xor("tax")]
         kept += [ef.min("tax"), ef.max("tax"), ef.count_distinct("tax")]
     if "rate" in there:

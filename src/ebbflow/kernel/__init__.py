@@ -12,6 +12,7 @@ compiles: no row is a Python object.
     hashing          the hash table that the others are made of: words to a slot
     groups           the cells of groups: counts and sums by key; their loops are in group_loops
     values           how often each value of a group is there: minimum, maximum, different values
+    folds            reducers that somebody wrote, as generated loops (scalars, checked)
     chained          rows by key: an index as columns; joined: what two of them give
     rows             rows with weights, consolidated; the rows of an input
 

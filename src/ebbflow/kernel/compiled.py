@@ -1,13 +1,15 @@
 """How loops over words are compiled: once for each form of argument, and kept on disk.
 
 What is kept is read again as long as no file of the kernels is another: a loop has those of other
-files in it, and two loops that hash a key in different ways would not find each other's keys.
+files in it, and two loops that hash a key in different ways would not find each other's keys. A
+loop that was generated is kept beside these, by its text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +17,7 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
 from ebbflow.kernel import undisturbed
@@ -52,6 +55,43 @@ def stamp_of(folder: Path) -> str:
 
 
 _STAMP = stamp_of(Path(__file__).parent)
+
+
+def generated(name: str, text: str, names: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function of this name in a text, which may use `names`, things of the kernels; compiled
+    when it is first called. It is made once for a text.
+
+    >>> generated("twice", "def twice(n): return n + n", {})(21)
+    42
+    """
+    return _generated(name, text, tuple(names.items()))
+
+
+@cache
+def _generated(name: str, text: str, names: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+    inside: dict[str, Any] = {**dict(names), "__name__": __name__}
+    exec(compile(text, f"<{name}>", "exec"), inside)
+    made: Any = compiled(inside[name])
+    made._cache = _TextCache(inside[name], text)
+    found: Callable[..., Any] = made
+    return found
+
+
+_Cache: Any = FunctionCache
+_File: Any = IndexDataCacheFile
+
+
+class _TextCache(_Cache):  # type: ignore[misc]
+    """Where what was compiled of a text is kept: with what is kept of the loops in this folder."""
+
+    def __init__(self, loop: Callable[..., Any], text: str) -> None:
+        beside = _Cache(stamp_of)
+        self._name, self._py_func, self._impl = repr(loop), loop, beside._impl
+        self._cache_path = beside.cache_path
+        number = blake2b(text.encode(), digest_size=16).hexdigest()
+        name = f"generated.{number}.py{sys.version_info[0]}{sys.version_info[1]}"
+        self._cache_file = _File(self._cache_path, name, (text, _STAMP))
+        self.enable()
 
 
 def inlined(loop: F) -> F:

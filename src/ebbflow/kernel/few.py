@@ -61,7 +61,7 @@ class FewSteps:
         """Add the first so many rows, and say how many rows the change of the results has."""
         groups = self.groups
         journal, table, note, held = groups.journal, groups.table, groups.spare, self.held
-        if journal or groups.values is not None:
+        if journal or groups.values is not None or groups.folds:
             return self._in_general(rows)
         if (
             held[0] is not table.keys or held[1] is not table.places or held[2] is not table.free

@@ -165,6 +165,81 @@ def ratio(high: Any, low: Any, bottom: Any, unit: Any) -> Any:
     return -found if negative else found
 
 
+@inlined
+def times_square(root: Any, bottom: Any) -> Any:
+    """The product of a number with the square of another, as three words."""
+    high, low = product(root, root)
+    more, lowest = product(low, bottom)
+    highest, middle = product(high, bottom)
+    total = np.uint64(more) + np.uint64(middle)
+    carry = np.uint64(1 if total < np.uint64(more) else 0)
+    return np.uint64(highest) + carry, total, np.uint64(lowest)
+
+
+@inlined
+def shifted(a: Any, b: Any, c: Any, by: Any) -> Any:
+    """A number of three words times 2**by."""
+    whole = np.uint64(64)
+    while by >= 64:
+        a, b, c = b, c, np.uint64(0)
+        by -= 64
+    if by > 0:
+        up, down = np.uint64(by), whole - np.uint64(by)
+        a, b, c = (a << up) | (b >> down), (b << up) | (c >> down), c << up
+    return a, b, c
+
+
+@inlined
+def compared(root: Any, bottom: Any, by: Any, a: Any, b: Any, c: Any) -> Any:
+    """Whether `bottom` times the square of a number, times 2**by, is less than a number of three
+    words (-1), that number (0), or more (1)."""
+    x, y, z = times_square(root, bottom)
+    x, y, z = shifted(x, y, z, by)
+    if x != a:
+        return -1 if x < a else 1
+    if y != b:
+        return -1 if y < b else 1
+    return 0 if z == c else -1 if z < c else 1
+
+
+@inlined
+def root_of_ratio(high: Any, low: Any, bottom: Any) -> Any:
+    """The float nearest to the root of a number that is not negative, divided by `bottom`, which is
+    positive and has up to 62 bits.
+
+    The root is found in whole units of a power of two, of which it has 55 bits or 56. That of the
+    rounded quotient is at most 16 units away, and from there the largest root whose square is not
+    too large is found by comparing squares exactly. Where something is left, the last bit says so,
+    and what is rounded then is rounded once.
+    """
+    length = bits_of(high) + 64 if high != 0 else bits_of(low)
+    if length == 0:
+        return 0.0
+    half = (length - bits_of(bottom) - 109) // 2
+    a, b, c = shifted(np.uint64(0), np.uint64(high), np.uint64(low), max(0, -2 * half))
+    by = max(0, 2 * half)
+    found = np.int64(np.sqrt(ratio(high, low, bottom, 0)) * 2.0**-half) - 16
+    step = 16
+    while step > 0:
+        if compared(found + step, bottom, by, a, b, c) <= 0:
+            found += step
+        step //= 2
+    if compared(found, bottom, by, a, b, c) != 0:
+        found |= 1
+    return np.float64(found) * 2.0**half
+
+
+@compiled
+def root(high: int, low: int, bottom: int) -> float:
+    """The float nearest to the root of a number of 128 bits divided by `bottom`.
+
+    >>> root(0, 8, 1), root(0, 1, 4), root(1, 0, 2**62 - 1)
+    (2.8284271247461903, 0.5, 2.0)
+    """
+    found: float = root_of_ratio(high, low, bottom)
+    return found
+
+
 @compiled
 def quotient(high: int, low: int, bottom: int, unit: int) -> float:
     """The float nearest to a number of 128 bits divided by `bottom` and by 2**unit.

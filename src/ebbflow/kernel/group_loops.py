@@ -11,14 +11,24 @@ from typing import Any
 import numpy as np
 
 from ebbflow.kernel.compiled import compiled, inlined, prefetched
-from ebbflow.kernel.fixed import HIGHEST, nearest, negated, plus, product, ratio, units_of
+from ebbflow.kernel.fixed import (
+    HIGHEST,
+    nearest,
+    negated,
+    plus,
+    product,
+    ratio,
+    root_of_ratio,
+    units_of,
+)
 from ebbflow.kernel.hashing import BLOCK, Words, added, hashed, is_full, slot_of, taken_out
 from ebbflow.kernel.words import LARGEST, NULL
 
 ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR = 0, 1, 2, 3, 4, 5, 6
 CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1, XOR: 1}
-"""How many cells each takes. What is SEEN is written by `Values`."""
+"""How many cells each takes. What is SEEN is written by others: by `Values`, or a `GroupFold`."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL, FLOAT_MEAN, ALL, ANY, VARIANCE = 0, 1, 2, 3, 4, 5, 6, 7
+STDDEV = 8
 MANY = 1000
 """How often a float is added at once."""
 LARGEST_ROOT = 3_037_000_499
@@ -188,13 +198,16 @@ def add_others(
 
 
 @inlined
-def spread(total: Any, high: Any, low: Any, size: Any, less: Any) -> Any:
-    """The variance of so many numbers, of which the sum and the sum of squares are known."""
+def spread(total: Any, high: Any, low: Any, size: Any, less: Any, root: Any) -> Any:
+    """The variance of so many numbers, of which the sum and the sum of squares are known, or its
+    root."""
     more_high, more_low = product(size, low)
     more_high = more_high + size * high
     less_high, less_low = product(abs(total), abs(total))
     less_high, less_low = negated(less_high, less_low)
     more_high, more_low = plus(more_high, more_low, less_high, less_low)
+    if root:
+        return root_of_ratio(more_high, more_low, size * (size - less))
     return ratio(more_high, more_low, size * (size - less), 0)
 
 
@@ -213,10 +226,11 @@ def result_of(row: Words, how: int, at: int, of: int, less: int, floats: Any, bi
         found = nearest(row[at], row[at + 1])
     elif how == FLOAT_MEAN:
         found = ratio(row[at], row[at + 1], row[of], 74)
-    elif how == VARIANCE:
+    elif how in (VARIANCE, STDDEV):
         if row[at + 1] >= 1 << 31 or row[of] >= 1 << 31:
             return False, NULL
-        found = spread(row[at], row[at + 1], row[at + 2], row[of], less)
+        root = how == STDDEV
+        found = spread(row[at], row[at + 1], row[at + 2], row[of], less, root)
     elif row[at] > EXACT or row[at] < -EXACT:
         found = ratio(np.int64(-1 if row[at] < 0 else 0), row[at], row[of], 0)
     else:

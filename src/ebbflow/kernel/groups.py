@@ -12,7 +12,8 @@ All sums are exact, those of floats as well (`fixed`), and what is divided is ro
 that would not fit raises `DoesNotFit`, with the cells as they were.
 
 A minimum, a maximum and a count of different values are in the cells too; `Values` finds them, and
-`Firsts` what comes first or last in an order, and the ends of texts.
+`Firsts` what comes first or last in an order, and the ends of texts. So is what a reducer keeps that
+somebody wrote; `GroupFold` does its steps.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.firsts import Placed, values_of
+from ebbflow.kernel.folds import GroupFold
 from ebbflow.kernel.group_loops import (
     ADD,
     ADD_FLOAT,
@@ -41,6 +43,7 @@ from ebbflow.kernel.group_loops import (
     NEGATIVE,
     OVERFLOWS,
     SEEN,
+    STDDEV,
     TOTAL,
     TOTAL_OR_NULL,
     VARIANCE,
@@ -57,14 +60,16 @@ SMALL = 8
 MANY_ROWS = 1 << 12
 """Steps of up to so many rows use memory that is there, and have room for what they may give."""
 NOTHING = np.empty((1, 0), np.int64)
+REFUSED = 3
 WHY = {
     OVERFLOWS: "a sum of too many bits",
+    REFUSED: "a step that Python would refuse, or an int of more than 64 bits",
     NEGATIVE: "a group of fewer rows than none",
 }
 __all__ = [
     "ADD", "ADD_FLOAT", "ADD_SQUARE", "ALL", "ANY", "CELLS", "COUNT", "COUNT_TRUE", "FLOAT_MEAN",
-    "FLOAT_TOTAL", "MEAN", "SEEN", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR", "Addend", "Groups",
-    "Result", "StepNote",
+    "FLOAT_TOTAL", "MEAN", "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR", "Addend",
+    "Groups", "Result", "StepNote",
 ]  # fmt: skip
 
 
@@ -77,7 +82,7 @@ class Addend(NamedTuple):
 
 class Result(NamedTuple):
     """How a result is read off cells: `how`, from the cell of a sum and that of its size. Of a
-    variance, `less` is by how much less than the size its sum of squares is divided."""
+    variance or its root, `less` is by how much less than the size its sum of squares is divided."""
 
     how: int
     total: int
@@ -87,7 +92,7 @@ class Result(NamedTuple):
 
 class Groups:
     """Groups by keys of `width` words; `looked` says which values of a group are counted, `placed`
-    which are in an order.
+    which are in an order, and `folds` are steps of reducers that have loops of their own.
 
     >>> sums = Groups(1, [Addend(ADD, 0)], [Result(TOTAL, 1)])
     >>> keys, ones = np.array([[7], [8], [7]]), np.ones(3, np.int64)
@@ -99,20 +104,21 @@ class Groups:
     ([[7, 7], [40, 30]], [-1, 1])
     """
 
-    __slots__ = ("cells", "epoch", "journal", "marks", "results", "room", "spare", "table",
+    __slots__ = ("cells", "epoch", "folds", "journal", "marks", "results", "room", "spare", "table",
                  "totals", "values")  # fmt: skip
     backing = None
 
     def __init__(
         self, width: int, totals: Sequence[Addend], results: Sequence[Result],
         looked: Sequence[Looked] = (), placed: Sequence[Placed] = (),
-        texts: TextOrder | None = None,
+        texts: TextOrder | None = None, folds: Sequence[GroupFold] = (),
     ) -> None:  # fmt: skip
         places = [1, *accumulate([CELLS[each.how] for each in totals], initial=1)]
         rows = [(*each, at) for each, at in zip(totals, places[1:], strict=False)]
         self.totals = np.array(rows, np.int64).reshape(-1, 3)
         self.results = np.array(results, np.int64).reshape(-1, 4)
         self.values = values_of(looked, placed, texts)
+        self.folds = folds
         self.table = WordTable(width)
         self.cells = np.zeros((len(self.table.keys), places[-1]), np.int64)
         self.marks = np.zeros(len(self.table.keys), np.int64)
@@ -132,7 +138,7 @@ class Groups:
         note = self._note(len(keys))
         if self.journal is not None:
             self.journal.append(note)  # before anything is done, as an interrupt may come
-        table, at, once = self.table, 0, self.values is None and len(keys) <= MANY_ROWS
+        table, at, once = self.table, 0, self._at_once and len(keys) <= MANY_ROWS
         out = self._out(len(keys)) if once else NOTHING
         while True:
             at, given, status, gone = step_of_groups(
@@ -144,6 +150,8 @@ class Groups:
                 break
             table.grow()
             self.fit()
+        if status == FINE and not self._fold(note, values, weights):
+            status = REFUSED
         counted = status == FINE and self.values is not None
         if counted and not self._count(note, values, weights):
             status = NEGATIVE
@@ -186,6 +194,16 @@ class Groups:
     def _out(self, groups: int) -> Words:
         """Room for the results of so many groups, as they were and as they are, and for weights."""
         return np.empty((self.table.width + len(self.results) + 1, 2 * groups), np.int64)
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether results are read off cells that one loop has written."""
+        return self.values is None and not self.folds
+
+    def _fold(self, note: StepNote, values: Words, weights: Words) -> bool:
+        """Have the steps of folds on rows that were added."""
+        slots, (touched, _) = note.slots[: len(weights)], note.done
+        return all(fold.step(slots, values, weights, touched, self.cells) for fold in self.folds)
 
     def _count(self, note: StepNote, values: Words, weights: Words) -> bool:
         """Count the values of rows that were added."""

@@ -18,12 +18,13 @@ from ebbflow.kernel import groups as kernel_groups  # noqa: E402
 from ebbflow.kernel import values as kernel_values  # noqa: E402
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows  # noqa: E402
 from ebbflow.kernel.compiled import stamp_of  # noqa: E402
-from ebbflow.kernel.fixed import quotient  # noqa: E402
+from ebbflow.kernel.fixed import quotient, root  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
 from ebbflow.kernel.hashing import EMPTY, WordTable  # noqa: E402
 from ebbflow.kernel.rows import RowTable  # noqa: E402
 from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked  # noqa: E402
 from ebbflow.kernel.words import NULL  # noqa: E402
+from ebbflow.reducer import exact  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
@@ -258,6 +259,18 @@ def test_quotients_are_rounded_once() -> None:
         high, low = divmod(top, 1 << 64)
         args: list[Any] = [np.int64(high), np.uint64(low).astype(np.int64), np.int64(bottom)]
         assert quotient(*args, np.int64(3)) == float(Fraction(top, bottom * 8))
+
+
+def test_roots_are_rounded_once() -> None:
+    random = Random(2)
+    for _ in range(3000):
+        found = random.getrandbits(random.randrange(1, 55)) | 1
+        bottom = random.choice([1, 4**9, random.getrandbits(random.randrange(1, 62)) | 1])
+        top = random.choice([found**2 * bottom, found**2, random.getrandbits(126)])
+        top = min(max(0, top + random.choice([-1, 0, 1])), 2**126)  # beside squares, and ties
+        high, low = divmod(top, 1 << 64)
+        args: list[Any] = [np.int64(high), np.uint64(low).astype(np.int64), np.int64(bottom)]
+        assert root(*args) == exact.root(Fraction(top, bottom))
 
 
 def test_what_is_kept_of_compiled_loops_is_that_of_all_their_files(tmp_path: Path) -> None:

@@ -221,9 +221,12 @@ class ColumnGroupStage(ColumnStage):
         return [self.arranged.by_key(change) for change in changes]
 
     def step(self, change: Any) -> Any:
-        columns = change.columns
+        columns, keys = change.columns, change.keys
+        if self.groups.folds and not columns.canonical:  # no row is to come and go at once
+            columns = columns.consolidated()
+            keys = self.arranged.key_of(columns)
         values = side_by_side(self.reducers.values, columns)
-        out, signs = self.groups.step(change.keys, values, columns.weights)
+        out, signs = self.groups.step(keys, values, columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:

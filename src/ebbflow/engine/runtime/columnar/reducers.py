@@ -1,5 +1,5 @@
 """Reducers of the library on columns: what of them is added up in the cells of groups, and how
-their results are read off.
+their results are read off. Those that somebody wrote are in `written`.
 
 Each has its accumulator in the row path as well, which is made of the cells when rows take over.
 """
@@ -15,11 +15,13 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.few import Part
 from ebbflow.engine.runtime.columnar.steps import traced
+from ebbflow.engine.runtime.columnar.written import written_fold
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.firsts import Placed
 from ebbflow.kernel.fixed import whole_units
+from ebbflow.kernel.folds import GroupFold
 from ebbflow.kernel.groups import (
     ADD,
     ADD_FLOAT,
@@ -33,6 +35,7 @@ from ebbflow.kernel.groups import (
     FLOAT_TOTAL,
     MEAN,
     SEEN,
+    STDDEV,
     TOTAL,
     TOTAL_OR_NULL,
     VARIANCE,
@@ -65,7 +68,7 @@ from ebbflow.reducer import min as smallest
 from ebbflow.reducer.combine import where
 from ebbflow.reducer.hashed import Map
 from ebbflow.reducer.inline import PlacedPart
-from ebbflow.reducer.numeric import variance
+from ebbflow.reducer.numeric import stddev, variance
 from ebbflow.reducer.strategy import NO_END, GroupStrategy, part_of_row
 from ebbflow.state.tree import Tree
 
@@ -136,6 +139,7 @@ class Reducers:
         self.placed: list[Placed] = []
         self.places: list[tuple[WordForm, ...]] = []
         """The forms of the values that are in an order."""
+        self.folds: list[GroupFold] = []
         self.forms: list[WordForm] = []
         self.width = 1
         self.spread: list[Slots] = []
@@ -146,7 +150,9 @@ class Reducers:
 
     def groups(self, width: int) -> Groups:
         """The kernel, for keys of so many words."""
-        return Groups(width, self.totals, self.results, self.looked, self.placed, self.order)
+        return Groups(
+            width, self.totals, self.results, self.looked, self.placed, self.order, self.folds
+        )
 
     def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
@@ -156,7 +162,8 @@ class Reducers:
             made = made[1][0].made
         known = None if made is None or inline is None else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
-            raise NotInColumns(f"there is no kernel for {reducer!r}")
+            self._fold(strategy)
+            return
         if isinstance(inline.of, PlacedPart):
             self._in_place(reducer, inline.of, last=made[0] in (last, arg_max))
             return
@@ -183,6 +190,17 @@ class Reducers:
         self.values.append(computed)
         self.parts.append(part)
         return len(self.values) - 1
+
+    def _fold(self, strategy: GroupStrategy) -> None:
+        """Have one that somebody wrote."""
+        made = written_fold(strategy, self.row_type, self.texts)
+        first, at = len(self.values), self.width
+        self.values += made.columns
+        for _ in range(made.cells):
+            last = self._total(SEEN, first)
+        self.folds.append(GroupFold(made.loop, first, at))
+        slots: Slots = lambda cells, _: (made.accumulator(cells[at:last]),)
+        self._result(made.form, Result(TOTAL, last), slots, None)
 
     def _computed(self, fn: Fn) -> Computed:
         return on_columns(traced(fn), [self.row_type], self.texts)
@@ -270,7 +288,7 @@ class Reducers:
         stored = [PackedCells((counted, total), None)]
         self._result(WordForm("int", of.form.optional), result, slots, stored)
 
-    def _variance(self, of: _Value, named: Mapping[str, int]) -> None:
+    def _variance(self, of: _Value, named: Mapping[str, int], how: int = VARIANCE) -> None:
         less, counted = named.get("ddof", 1), of.counted
         if type(less) is not int or not 0 <= less < 1 << 30:
             raise NotInColumns(f"a variance with ddof={less!r}")
@@ -283,8 +301,11 @@ class Reducers:
             return (moments.Moments(cells[counted], 0, 0, 0, 0, exact),)
 
         stored = [PackedCells((counted, total, squares + 1, squares), None)]
-        result = Result(VARIANCE, total, counted, less)
+        result = Result(how, total, counted, less)
         self._result(WordForm("float", True), result, slots, stored)
+
+    def _stddev(self, of: _Value, named: Mapping[str, int]) -> None:
+        self._variance(of, named, STDDEV)
 
     def _greatest(self, of: _Value, _: Any) -> None:
         self._extreme(of, GREATEST)
@@ -395,6 +416,7 @@ _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     bool_or: ((*_WHOLE, "float"), Reducers._any),
     bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
+    stddev: (_WHOLE, Reducers._stddev),
     greatest: ((*_SORTED, "text"), Reducers._greatest),
     smallest: ((*_SORTED, "text"), Reducers._smallest),
     **dict.fromkeys((first, last, arg_min, arg_max), ((), Reducers._in_place)),
