@@ -51,25 +51,27 @@ def layout_of(types: Sequence[Any], ints: Sequence[bool], nulls: Sequence[bool])
     return np.array([found, ints, nulls], np.int64).T.copy()
 
 
-def batch_words(batch: Any, layout: Words, most: int) -> Words | None:
+def batch_words(batch: Any, layout: Words, most: int) -> tuple[Words, Words] | None:
     """The words of each column of a batch that has rows, and last the weights; those of texts are
-    undefined. None where something is unfit, as is a weight larger than `most`.
+    undefined, and where these are is told beside it (see `TextColumn`). None where something is
+    unfit, as is a weight larger than `most`.
 
     >>> batch = pa.record_batch({"day": pa.array([1, None], pa.date32())})
-    >>> batch_words(batch, layout_of(batch.schema.types, [False], [True]), 8).tolist()
+    >>> words, _ = batch_words(batch, layout_of(batch.schema.types, [False], [True]), 8)
+    >>> words.tolist()
     [[1, -9223372036854775808], [1, 1]]
     """
     count = batch.num_rows
     weighted = layout[-1, 0] == WEIGHT
     words = np.empty((len(layout) + (not weighted), count), np.int64)
-    struct = np.zeros(STRUCT, np.int64)
+    struct, where = np.zeros(STRUCT, np.int64), np.zeros((len(layout), 4), np.int64)
     address = struct.__array_interface__["data"][0]
     batch._export_to_c(address)
     try:
-        fine = _read(struct, count, layout, words, most)
+        fine = _read(struct, count, layout, words, where, most)
     finally:
         _release_at(int(struct[8]))(address)
-    return words if fine else None
+    return (words, where) if fine else None
 
 
 @cache
@@ -79,7 +81,7 @@ def _release_at(address: int) -> Callable[[int], None]:
 
 
 @compiled
-def _read(struct: Words, count: int, layout: Words, words: Words, most: int) -> bool:
+def _read(struct: Words, count: int, layout: Words, words: Words, where: Words, most: int) -> bool:
     """Read all columns of a batch of so many rows; says whether everything is fit."""
     if struct[2] != 0 or struct[4] != len(layout):
         return False
@@ -89,7 +91,9 @@ def _read(struct: Words, count: int, layout: Words, words: Words, most: int) -> 
         buffers, first = words_at(child[5], child[3]), child[2]
         how = layout[k, 0]
         out = words[k]
-        if how != TEXT:
+        if how == TEXT:
+            where[k, 1], where[k, 2], where[k, 3] = buffers[1] + 4 * first, buffers[2], first
+        else:
             _copy(buffers[1], first, count, how, out)
         if layout[k, 1] or how == WEIGHT:
             for i in range(count):
@@ -103,6 +107,7 @@ def _read(struct: Words, count: int, layout: Words, words: Words, most: int) -> 
                     if not layout[k, 2]:
                         return False
                     out[i] = NULL
+                    where[k, 0] = buffers[0]
         if how == WEIGHT:
             for i in range(count):
                 if out[i] == 0 or abs(out[i]) > most:

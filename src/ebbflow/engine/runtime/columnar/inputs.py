@@ -8,7 +8,7 @@ columns do not hold.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,11 +27,11 @@ from ebbflow.flow.plan import Source
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arrow_batches import batch_words, layout_of
+from ebbflow.kernel.arrow_texts import TextColumn
 from ebbflow.kernel.columns import (
     HEAVIEST,
     Columns,
     FewColumns,
-    arrow_words,
     columns_of_rows,
     columns_of_table,
     holds,
@@ -39,7 +39,7 @@ from ebbflow.kernel.columns import (
 )
 from ebbflow.kernel.hashing import EMPTY
 from ebbflow.kernel.rows import LookedUp, RowTable
-from ebbflow.kernel.words import NumberedTexts, Texts, WordForm, forms_of, one_float
+from ebbflow.kernel.words import Texts, WordForm, forms_of, one_float
 from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, from_view
 
@@ -100,7 +100,9 @@ class _Expected:
         self.few: Any = None if self.dtypes is None else array_reader(row_type, self.dtypes)
         """What makes rows of arrays of a few."""
         self.ints = np.array([form.name == "int" for form in self.forms])
-        self.texts = [at for at, form in enumerate(self.forms) if form.name == "text"]
+        self.texts = [
+            (at, (row_type, at)) for at, form in enumerate(self.forms) if form.name == "text"
+        ]
         self.schema = arrow_schema(row_type)
         self.seen: Any = None
         """The last schema that was right: most tables of a program have the same."""
@@ -130,12 +132,12 @@ class _Expected:
             if len(batches) > 1:
                 return None
             (batch,) = batches
-        words = batch_words(batch, self.layout, HEAVIEST)
-        if words is None:
+        found = batch_words(batch, self.layout, HEAVIEST)
+        if found is None:
             return None
-        *fields, weights = words
-        for at in self.texts:
-            fields[at] = partial(_text_words, self.forms[at], batch, at, texts.now)
+        (*fields, weights), where = found
+        for at, name in self.texts:
+            fields[at] = TextColumn(self.forms[at], batch, at, where[at], texts.now, name)
         return Columns(row_type, fields, weights, texts)
 
     def _words(self, arrays: list[Any], count: int) -> list[Any] | None:
@@ -160,7 +162,7 @@ class _Expected:
             if len(others) > len(shorter) or given.types[len(self.forms) :] not in ([], [INT]):
                 return False
             nulls = [form.optional for form in self.forms]
-            self.seen, self.layout = given, layout_of(given.types, self.ints, nulls)
+            self.seen, self.layout = given, layout_of(given.types, self.ints.tolist(), nulls)
         return True
 
     def is_plain(self, table: Any) -> bool:
@@ -170,11 +172,6 @@ class _Expected:
             for at, form in enumerate((*self.forms, REQUIRED)[: table.num_columns])
             if not form.optional
         )
-
-
-def _text_words(form: WordForm, batch: Any, at: int, texts: NumberedTexts) -> Any:
-    """The words of a column of texts."""
-    return arrow_words(form, batch.column(at), texts)
 
 
 SMALL_TABLE = 1 << 12
