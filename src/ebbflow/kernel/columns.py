@@ -8,7 +8,7 @@ Equal rows may be there several times, until they are `consolidated`; what is gi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, partial
 from itertools import chain, repeat
 from operator import countOf
@@ -94,7 +94,7 @@ class Columns(Mapping[Any, int]):
 
     def taken(self, chosen: Any, *, canonical: bool = False) -> Columns:
         """Some of the rows: those at these places, or where a mask is true."""
-        fields = [partial(_chosen, self, at, chosen) for at in range(len(self.given))]
+        fields = [_Chosen(self.given, at, chosen) for at in range(len(self.given))]
         return Columns(self.type, fields, self.weights[chosen], self.texts, canonical=canonical)
 
     def consolidated(self) -> Columns:
@@ -262,8 +262,45 @@ def _are_numbers(row_type: Any) -> bool:
     return {*(forms_of(row_type) or ())} <= {WordForm("int"), WordForm("float")}
 
 
-def _chosen(columns: Columns, at: int, chosen: Any) -> Any:
-    return columns.words(at)[chosen]
+class Pending:
+    """The words of a field that are made when somebody asks for them, and once."""
+
+    __slots__ = ("made", "make")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make, self.made = make, None
+
+    def __call__(self) -> Any:
+        if self.made is None:
+            self.made = self.make()
+        return self.made
+
+    def chosen(self, rows: Any) -> Any:
+        """The words of some rows."""
+        return self()[rows]
+
+
+class _Chosen(Pending):
+    """Those of some rows of a field that is among `given`."""
+
+    __slots__ = ("at", "given", "rows")
+
+    def __init__(self, given: Any, at: int, rows: Any) -> None:
+        self.given, self.at, self.rows, self.made = given, at, rows, None
+
+    def __call__(self) -> Any:
+        if self.made is None:
+            self.made = self._at(self.rows)
+        return self.made
+
+    def chosen(self, rows: Any) -> Any:
+        return self._at(self.rows[rows]) if self.made is None else self.made[rows]
+
+    def _at(self, rows: Any) -> Any:
+        found = self.given[self.at]
+        if isinstance(found, Pending):
+            return found.chosen(rows)
+        return (found() if callable(found) else found)[rows]
 
 
 def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> Columns:
@@ -306,7 +343,7 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     fields = [
         arrow_words(form, table.column(at), now)
         if form.name == "int"  # of which some do not fit
-        else partial(arrow_words, form, table.column(at), now)
+        else Pending(partial(arrow_words, form, table.column(at), now))
         for at, form in enumerate(forms)
     ]
     if table.num_columns > len(forms):

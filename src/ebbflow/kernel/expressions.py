@@ -8,10 +8,9 @@ computes once for each text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,17 +24,17 @@ from ebbflow.kernel.arithmetic import (
     ORDERED,
     Computed,
     NotInColumns,
-    Sides,
-    Vector,
     arithmetic,
     both,
     choice,
     compared,
+    constant,
     identity,
     negation,
     of_one,
     required,
 )
+from ebbflow.kernel.instructions import DAY, GIVEN, MONTH, YEAR, Program, Sides
 from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
 
 _TEXT_OPERATIONS = {
@@ -43,11 +42,7 @@ _TEXT_OPERATIONS = {
     **{name: "bool" if made is bool else "text" for name, made in METHODS.items()},
 }  # fmt: skip
 """What is computed once for each text, and what it gives."""
-_OF_DAYS: dict[str, Callable[[Any], Any]] = {
-    "year": lambda days: days.astype("datetime64[Y]").astype(np.int64) + 1970,
-    "month": lambda days: days.astype("datetime64[M]").astype(np.int64) % 12 + 1,
-    "day": lambda days: (days - days.astype("datetime64[M]")).astype(np.int64) + 1,
-}
+_OF_DAYS = {"year": YEAR, "month": MONTH, "day": DAY}
 
 
 def on_columns(expression: Expression, types: Sequence[Any], texts: Texts) -> Computed:
@@ -94,13 +89,7 @@ class _Compiler:
         forms = forms_of(self.types[of.arg])
         if forms is None:
             raise NotInColumns(f"a field of {self.types[of.arg]}")
-        form, arg, index = forms[of.index], of.arg, of.index
-        at = arg, index
-        if form.name == "float" and not form.optional:
-            return Computed(form, lambda sides: Vector(sides[arg](index).view(np.float64)), at)
-        if form.name == "bool" and not form.optional:
-            return Computed(form, lambda sides: Vector(sides[arg](index) != 0), at)
-        return Computed(form, lambda sides: Vector(sides[arg](index)), at)
+        return Computed(forms[of.index], (GIVEN, (of.arg, of.index)))
 
     def _constant(self, value: Any) -> Computed:
         if value is None:
@@ -109,13 +98,11 @@ class _Compiler:
                 datetime: "time"}.get(type(value))  # fmt: skip
         if form is None:
             raise NotInColumns(f"the constant {value_text(value)}")
-        if form in ("bool", "float"):
-            return Computed(WordForm(form), lambda sides: Vector(value))
         try:
             word = encoded(WordForm(form), [value], self.texts)[0]
         except DoesNotFit as error:
             raise NotInColumns(str(error)) from error
-        return Computed(WordForm(form), lambda sides: Vector(word))
+        return constant(WordForm(form), int(word))
 
     def _operation(self, of: Operation) -> Computed:
         op = of.op
@@ -159,7 +146,7 @@ class _Compiler:
         of_texts: Any = None
         known, done = np.empty(0, np.int64), np.empty(0, np.bool_)
 
-        def computed(sides: Sides) -> Vector:
+        def computed(sides: Sides) -> Any:
             nonlocal known, done, of_texts
             words, now = sides[arg](index), texts.now
             if of_texts is not now:  # some were forgotten
@@ -172,10 +159,9 @@ class _Compiler:
             if len(new):
                 known[new] = encoded(form, [function(now.known[at]) for at in new.tolist()], texts)
                 done[new] = True
-            found = known[words]
-            return Vector(found != 0 if form.name == "bool" else found)
+            return known[words]
 
-        return Computed(form, computed)
+        return Computed(form, (GIVEN, computed))
 
     def _among(self, of: Operation) -> Computed:
         inside = of.args[1]
@@ -183,7 +169,7 @@ class _Compiler:
         if not known:
             raise NotInColumns(f"{of.op} in {of.text()}")
         one = self(of.args[0])
-        found = Computed(WordForm("bool"), lambda sides: Vector(False))
+        found = constant(WordForm("bool"), 0)
         for value in inside.value:  # type: ignore[attr-defined]
             found = both("or", found, compared("==", one, self._constant(value)))
         return found if of.op == "in" else negation(found)
@@ -193,13 +179,7 @@ class _Compiler:
         part = _OF_DAYS.get(name)
         if whole.form != WordForm("date") or part is None:
             raise NotInColumns(f".{name} in {of.text()}")
-        compute = whole.compute
-
-        def parts(sides: Sides) -> Vector:
-            values, wrong = compute(sides)
-            return Vector(part(np.asarray(values).astype("datetime64[D]")), wrong)
-
-        return Computed(WordForm("int"), parts)
+        return Computed(WordForm("int"), (part, whole.how))
 
 
 def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
@@ -221,19 +201,29 @@ def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
 # ---- rows ----
 
 
-class RowOnColumns(NamedTuple):
-    """A function that makes a row of rows, field by field."""
+class RowOnColumns:
+    """A function that makes a row of rows, field by field. `passed` are the fields that are only
+    passed on: the side and the number of each, by its place; the others are computed together."""
 
-    fields: tuple[Computed, ...]
-    forms: tuple[WordForm, ...]
+    __slots__ = ("passed", "program", "width")
 
-    def words(self, sides: Sides, count: int) -> list[Any]:
-        """The words of each field; of those that are only passed on, when they are asked for."""
-        return [
-            partial(field.words, sides, count, form)
+    def __init__(self, fields: Sequence[Computed], forms: Sequence[WordForm]) -> None:
+        self.width = len(fields)
+        pairs = list(enumerate(zip(fields, forms, strict=True)))
+        self.passed = {
+            at: field.field
+            for at, (field, form) in pairs
             if field.field is not None and field.form.name == form.name
-            else field.words(sides, count, form)
-            for field, form in zip(self.fields, self.forms, strict=True)
+        }
+        others = [field.as_words(form) for at, (field, form) in pairs if at not in self.passed]
+        self.program = Program(others) if others else None
+
+    def fields(self, sides: Sides, count: int, passed: Sequence[Any]) -> list[Any]:
+        """The words of each field; those that are passed on are what `passed` has of each side."""
+        found = iter(()) if self.program is None else iter(self.program.fields(sides, count))
+        of = self.passed
+        return [
+            passed[of[at][0]][of[at][1]] if at in of else next(found) for at in range(self.width)
         ]
 
 
@@ -255,7 +245,7 @@ def row_on_columns(
     else:
         raise NotInColumns(f"rows made by {expression.text()}")
     pairs = zip(items, forms, strict=True)
-    fields = tuple(_declared(on_columns(item, types, texts), form) for item, form in pairs)
+    fields = [_declared(on_columns(item, types, texts), form) for item, form in pairs]
     return RowOnColumns(fields, forms)
 
 

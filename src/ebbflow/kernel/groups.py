@@ -12,8 +12,8 @@ All sums are exact, those of floats as well (`fixed`), and what is divided is ro
 that would not fit raises `DoesNotFit`, with the cells as they were.
 
 A minimum, a maximum and a count of different values are in the cells too; `Values` finds them, and
-`Firsts` what comes first or last in an order, and the ends of texts. So is what a reducer keeps that
-somebody wrote; `GroupFold` does its steps.
+`Firsts` what comes first or last in an order, and the ends of texts. So is what is kept by a reducer
+that somebody wrote; `GroupFold` does its steps.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def weigh(
             return i, fine
         if i == end:
             begin, end = i, min(i + BLOCK, len(rows))
-            look_ahead(rows, begin, end, places, keys, entries, hashes)
+            look_ahead(rows, begin, end, places, keys, hashes)
         there = state[0] - state[1]
         entry = added(rows, i, hashes[i - begin], places, keys, free, state)
         if state[0] - state[1] > there:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
-from ebbflow.kernel.hashing import EMPTY, Words, WordTable, found_at, taken_out
+from ebbflow.kernel.hashing import EMPTY, Words, WordTable, hashed, slot_of, taken_out
 from ebbflow.kernel.rank import Rank, ranked_numbers, ranked_words
 from ebbflow.kernel.ranked import Ranked
 from ebbflow.kernel.text_order import TextOrder
@@ -131,5 +131,7 @@ def _free(
     """Give back the slots of groups without entries, each once."""
     for i in range(len(slots)):
         slot = slots[i]
-        if slot != EMPTY and fences[slot, 0] == 0 and found_at(keys, slot, places, keys) == slot:
+        if slot == EMPTY or fences[slot, 0] != 0:
+            continue
+        if slot_of(keys, slot, hashed(keys, slot), places, keys) == slot:
             taken_out(slot, places, keys, free, state)

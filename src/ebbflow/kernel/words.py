@@ -64,9 +64,11 @@ class WordForm(NamedTuple):
 class NumberedTexts:
     """Texts with numbers, as they come; `free` are numbers that no text has any more."""
 
-    __slots__ = ("free", "known", "numbers")
+    __slots__ = ("free", "known", "numbers", "seen")
 
     def __init__(self, known: Sequence[str] = ()) -> None:
+        self.seen: dict[Any, Any] = {}
+        """What was seen of the texts of each field; see `ebbflow.kernel.arrow_texts`."""
         self.known: list[str] = list(known)
         self.numbers = {text: number for number, text in enumerate(self.known)}
         self.free: list[int] = []

@@ -32,6 +32,7 @@ from ebbflow.engine.runtime.columnar.stages import (
 from ebbflow.engine.runtime.columnar.steps import (
     ChainOnColumns,
     KeyOnColumns,
+    SideBySide,
     same_forms,
     traced,
 )
@@ -155,7 +156,7 @@ class _Chooser:
             return dict(zip(found, rows, strict=True))
 
         few = FewRows(row_type, operator.before, operator.key, key.forms, reducers.parts, texts)
-        values, stored = reducers.values, reducers.stored
+        values, stored = SideBySide(reducers.values), reducers.stored
         return ColumnReduceStage(
             stage, texts, row_type, before, key, values, groups, cells_of, stored, few
         )
@@ -170,7 +171,7 @@ class _Chooser:
             raise NotInColumns("what its reducers keep is stored in rows")
         return ColumnGroupStage(stage, self.texts, arranged, reducers)
 
-    def _reducers(self, stage: Any, row_type: Any, key: KeyOnColumns) -> Reducers:
+    def _reducers(self, stage: Any, row_type: Any, key: SideBySide) -> Reducers:
         """The reducers of a stage, whose results have to be of the types that are declared."""
         made, shape, parts = forms_of(stage.type), stage.operator.shape, stage.operator.parts
         if made is None:

@@ -32,6 +32,8 @@ from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.flow.plan import Source
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.arrow_batches import batch_words, layout_of
+from ebbflow.kernel.arrow_texts import TextColumn
 from ebbflow.kernel.columns import (
     HEAVIEST,
     Columns,
@@ -77,13 +79,14 @@ def plain_columns(source: Source, change: Any, texts: Texts) -> Columns | None:
     if type(change) is dict:
         fields = expected.arrays(change)
     elif isinstance(change, (pa.Table, pa.RecordBatch)) and expected.has_schema(change):
-        fields = expected.numbers(change) if expected.own else None
-        if fields is None and expected.is_plain(change):
+        made = expected.small(change, source.type, texts)
+        if made is None and expected.is_plain(change):
             try:
                 made = columns_of_table(change, source.type, texts)
             except DoesNotFit:
                 return None
             return None if holds(made.weights, 0) else made
+        return made
     else:
         return None
     if fields is None:
@@ -109,11 +112,16 @@ class _Expected:
         """Whether Arrow has the same numbers in memory."""
         self.kinds = "".join("d" if form.name == "float" else "q" for form in self.forms)
         self.few_numbers = number_reader(row_type) if self.in_arrow else None
+        self.texts = [
+            (at, (row_type, at)) for at, form in enumerate(self.forms) if form.name == "text"
+        ]
         self.schema = arrow_schema(row_type)
         self.seen: Any = None
         """The last schema that was right: most tables of a program have the same."""
         self.own = False
         """Whether its types are the very same."""
+        self.layout: Any = None
+        """How the columns of such a table are in memory."""
 
     def few_rows(self, change: Any) -> dict[Any, int] | None:
         """The rows of arrays, or of an Arrow table, of a few rows that are all different."""
@@ -146,23 +154,24 @@ class _Expected:
                 return None
         return self._words(arrays, shape[0]) if len(shape) == 1 else None
 
-    def numbers(self, table: Any) -> list[Any] | None:
-        """The same for an Arrow table of few rows that are one after the other in memory."""
-        count = table.num_rows
-        if not self.in_arrow or not 0 < count <= SMALL_TABLE:
+    def small(self, table: Any, row_type: Any, texts: Texts) -> Columns | None:
+        """Columns of an Arrow table of few rows that are one after the other in memory; None where
+        something is not as it should be."""
+        if self.layout is None or not 0 < table.num_rows <= SMALL_TABLE:
             return None
+        batch = table
         if isinstance(table, pa.Table):
             batches = table.to_batches()
             if len(batches) > 1:
                 return None
-            (table,) = batches
-        arrays = []
-        for column in table.columns:
-            if column.null_count:
-                return None
-            dtype = "float64" if column.type == FLOAT else "int64"
-            arrays.append(np.frombuffer(column.buffers()[1], dtype, count, 8 * column.offset))
-        return self._words(arrays, count)
+            (batch,) = batches
+        found = batch_words(batch, self.layout, HEAVIEST)
+        if found is None:
+            return None
+        (*fields, weights), where = found
+        for at, name in self.texts:
+            fields[at] = TextColumn(self.forms[at], batch, at, where[at], texts.now, name)
+        return Columns(row_type, fields, weights, texts)
 
     def _words(self, arrays: list[Any], count: int) -> list[Any] | None:
         """Arrays of numbers as words, in memory of their own; None where some do not fit."""
@@ -185,7 +194,9 @@ class _Expected:
             shorter = [mine for mine, own in pairs if mine in SHORTER and own == INT]
             if len(others) > len(shorter) or given.types[len(self.forms) :] not in ([], [INT]):
                 return False
+            nulls = [form.optional for form in self.forms]
             self.seen, self.own = given, not others
+            self.layout = layout_of(given.types, self.ints.tolist(), nulls)
         return True
 
     def is_plain(self, table: Any) -> bool:
@@ -199,7 +210,7 @@ class _Expected:
 
 SMALL_TABLE = 1 << 12
 """Tables of up to so many rows are copied, which takes less than to look at where they are."""
-FLOAT, INT = pa.float64(), pa.int64()
+INT = pa.int64()
 SHORTER = {pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()}
 REQUIRED = WordForm("int")
 _expected = cache(_Expected)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.reducers import Reducers
 from ebbflow.engine.runtime.columnar.stages import ColumnStage, key_values, together
-from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
+from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, SideBySide
 from ebbflow.engine.runtime.stages import GroupReduceStage, JoinStage, KeyedStage, SemiJoinStage
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows
 from ebbflow.kernel.columns import Columns
@@ -51,7 +51,7 @@ class ColumnKeyStage(ColumnStage):
 
     def __init__(
         self, by_rows: Any, texts: Texts, reads_type: Any, before: ChainOnColumns,
-        key: KeyOnColumns, *kernels: Any,
+        key: SideBySide, *kernels: Any,
     ) -> None:  # fmt: skip
         super().__init__(by_rows, texts, *kernels)
         self.reads_type, self.before, self.key_of = reads_type, before, key
@@ -76,7 +76,7 @@ class ColumnArrangeStage(ColumnKeyStage):
 
     def __init__(
         self, by_rows: Any, texts: Texts, reads_type: Any, before: ChainOnColumns,
-        key: KeyOnColumns,
+        key: SideBySide,
     ) -> None:  # fmt: skip
         width = len(forms_of(before.type) or ())
         self.chained = ChainedRows(len(key.parts), width, bag=by_rows.index.bag)
@@ -125,11 +125,8 @@ class ColumnJoinStage(ColumnStage):
         super().__init__(by_rows, texts)
         self.left, self.right, self.made, self.after = left, right, made, after
         self.one_to_one = one_to_one
-        self.plain = all(
-            field.field is not None and field.form.name == form.name
-            for field, form in zip(made.fields, made.forms, strict=True)
-        )
-        wanted: Any = [field.field for field in made.fields]
+        self.plain = made.program is None
+        wanted: Any = [*made.passed.values()]
         if not self.plain:
             widths = left.chained.rows.width, right.chained.rows.width
             wanted = [(side, at) for side in (0, 1) for at in range(widths[side])]
@@ -147,8 +144,9 @@ class ColumnJoinStage(ColumnStage):
         fields = list(out)
         if not self.plain:
             width = self.left.chained.rows.width
-            sides = fields[:width].__getitem__, fields[width:].__getitem__
-            fields = self.made.words(sides, len(weights))
+            parts = fields[:width], fields[width:]
+            sides = [each.__getitem__ for each in parts]
+            fields = self.made.fields(sides, len(weights), parts)
         one = Columns(self.by_rows.node.type, fields, weights, self.texts)
         one.canonical = self.one_to_one
         return self.after(one)
@@ -189,24 +187,18 @@ class ColumnJoinStage(ColumnStage):
         self, mine: ArrangedColumns, index: ChainedRows, at: Any, entries: Any, weights: Any,
         flipped: bool,
     ) -> Columns:  # fmt: skip
-        def ours(field: int) -> Any:
-            return mine.columns.words(field)[at]
-
-        def theirs(field: int) -> Any:
-            return index.column(field, entries)
-
-        sides = (theirs, ours) if flipped else (ours, theirs)
-        found = Columns(
-            self.by_rows.node.type, self.made.words(sides, len(at)), weights, self.texts
-        )
-        found.given = found.fields  # now: the index goes on
-        return found
+        columns = mine.columns
+        ours = [columns.words(each)[at] for each in range(len(columns.given))]
+        theirs = [index.column(each, entries) for each in range(index.rows.width)]
+        parts = (theirs, ours) if flipped else (ours, theirs)
+        fields = self.made.fields([each.__getitem__ for each in parts], len(at), parts)
+        return Columns(self.by_rows.node.type, fields, weights, self.texts)
 
 
 class ColumnGroupStage(ColumnStage):
     """A reduce of rows that were arranged, with reducers that count the values of a group."""
 
-    __slots__ = ("arranged", "groups", "reducers")
+    __slots__ = ("arranged", "groups", "reducers", "values")
 
     by_rows: GroupReduceStage
 
@@ -216,6 +208,7 @@ class ColumnGroupStage(ColumnStage):
         self.groups = reducers.groups(len(arranged.key_of.parts))
         super().__init__(by_rows, texts, self.groups)
         self.arranged, self.reducers = arranged, reducers
+        self.values = SideBySide(reducers.values)
 
     def rows_given(self, *changes: Any) -> Sequence[Any]:
         return [self.arranged.by_key(change) for change in changes]
@@ -225,8 +218,7 @@ class ColumnGroupStage(ColumnStage):
         if self.groups.folds and not columns.canonical:  # no row is to come and go at once
             columns = columns.consolidated()
             keys = self.arranged.key_of(columns)
-        values = side_by_side(self.reducers.values, columns)
-        out, signs = self.groups.step(keys, values, columns.weights)
+        out, signs = self.groups.step(keys, self.values(columns), columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def whole(self, *_: Any) -> Any:

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ebbflow.engine.runtime.columnar.few import FewRows, few_rows, rows_reader
-from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, KeyOnColumns, side_by_side
+from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, SideBySide
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.stages import FusedReduceStage, LinearStage
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.arithmetic import Computed
 from ebbflow.kernel.columns import Columns, columns_of_rows
 from ebbflow.kernel.few import FewSteps
 from ebbflow.kernel.groups import Groups
@@ -244,7 +243,7 @@ class ColumnReduceStage(ColumnStage):
 
     def __init__(
         self, by_rows: FusedReduceStage, texts: Texts, reads_type: Any, before: ChainOnColumns,
-        key: KeyOnColumns, values: Sequence[Computed], groups: Groups, cells_of: Any,
+        key: SideBySide, values: SideBySide, groups: Groups, cells_of: Any,
         stored: Sequence[Any], few: FewRows | None = None,
     ) -> None:  # fmt: skip
         super().__init__(by_rows, texts, groups)
@@ -260,8 +259,8 @@ class ColumnReduceStage(ColumnStage):
         few, steps = self.few, self.few_steps
         if rows is None or few is None:
             columns = self.before(self.columns(change, self.reads_type))
-            values = side_by_side(self.values, columns)
-            out, signs = self.groups.step(self.key_of(columns), values, columns.weights)
+            keys, values = self.key_of(columns), self.values(columns)
+            out, signs = self.groups.step(keys, values, columns.weights)
             return Columns(self.type, out, signs, self.texts, canonical=True)
         count = few.write(rows)
         if not count:

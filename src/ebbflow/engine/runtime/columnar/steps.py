@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from ebbflow.chain import Chain
 from ebbflow.expression.node import Expression, Record, Tuple
 from ebbflow.fn import Fn
-from ebbflow.kernel.arithmetic import Computed, NotInColumns
+from ebbflow.kernel.arithmetic import Computed, NotInColumns, both, truth
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import RowOnColumns, on_columns, row_on_columns
 from ebbflow.kernel.hashing import matrix
+from ebbflow.kernel.instructions import Program
 from ebbflow.kernel.words import Texts, WordForm
 
 
@@ -21,17 +23,16 @@ class ChainOnColumns:
     """A chain of filters and maps on rows of a type."""
 
     def __init__(self, chain: Chain, row_type: Any, texts: Texts) -> None:
-        self.steps: list[tuple[Computed | RowOnColumns, Any]] = []
+        self.steps: list[tuple[Program | RowOnColumns, Any]] = []
+        tests: list[Computed] = []
         self.sign = chain.sign
         self.texts = texts
         for step in chain.steps:
             expression = traced(step.fn)
             if step.verb == "filter":
-                test = on_columns(expression, [row_type], texts)
-                if test.form.name not in ("bool", "int", "float") or test.form.optional:
-                    raise NotInColumns(f"whether a {test.form.name} is true")
-                self.steps.append((test, row_type))
+                tests.append(truth(on_columns(expression, [row_type], texts)))
             elif step.verb == "map":
+                self._filter(tests, row_type)
                 made = getattr(step.owner, "type", Any)
                 if isinstance(expression, Record):
                     made = expression.type
@@ -39,16 +40,26 @@ class ChainOnColumns:
                 row_type = made
             else:
                 raise NotInColumns(f"{step.verb}: a row becomes several")
+        self._filter(tests, row_type)
         self.type = row_type
+
+    def _filter(self, tests: list[Computed], row_type: Any) -> None:
+        """Have a filter by tests that come one after the other, if there are some."""
+        if tests:
+            all_of_them = reduce(partial(both, "and"), tests)
+            self.steps.append((Program([all_of_them.how]), row_type))
+            tests.clear()
 
     def __call__(self, change: Columns) -> Columns:
         for step, row_type in self.steps:
-            if isinstance(step, Computed):
-                mask = step.mask([change.words], len(change))
-                if not mask.all():
-                    change = change.taken(np.flatnonzero(mask), canonical=change.canonical)
+            count = len(change)
+            if isinstance(step, Program):
+                chosen = step.chosen([change.words], count)
+                if len(chosen) < count:
+                    change = change.taken(chosen, canonical=change.canonical)
             else:
-                fields = step.words([change.words], len(change))
+                passed = [change.given]
+                fields = step.fields([change.words], count, passed)
                 change = Columns(row_type, fields, change.weights, self.texts)
         if self.sign < 0:
             change = Columns(
@@ -64,33 +75,36 @@ def traced(fn: Fn) -> Expression:
     return fn.expression
 
 
-class KeyOnColumns:
-    """The key of rows of a type, as words side by side."""
+class SideBySide:
+    """Several expressions of rows of a type: their words as one key, or one row of values, after
+    the other."""
+
+    def __init__(self, parts: Sequence[Computed]) -> None:
+        self.parts = parts
+        self.forms = [part.form for part in parts]
+        self.plain = [part.field[1] for part in parts if part.field is not None]
+        self.program: Program | None = None
+        if len(self.plain) < len(parts):
+            self.program = Program([part.as_words(part.form) for part in parts])
+
+    def __call__(self, change: Columns) -> Any:
+        count = len(change.weights)
+        if self.program is not None:
+            return self.program.rows([change.words], count)
+        if not self.plain:
+            return np.empty((count, 0), np.int64)
+        return matrix([change.words(at) for at in self.plain])
+
+
+class KeyOnColumns(SideBySide):
+    """The key of rows of a type."""
 
     def __init__(self, key: Fn | None, row_type: Any, texts: Texts) -> None:
         items: Sequence[Expression] = ()
         if key is not None:
             expression = traced(key)
             items = expression.items if isinstance(expression, Tuple) else (expression,)
-        self.parts = [on_columns(item, [row_type], texts) for item in items]
-        self.forms = [part.form for part in self.parts]
-
-    def __call__(self, change: Columns) -> Any:
-        return side_by_side(self.parts, change)
-
-
-def side_by_side(parts: Sequence[Computed], change: Columns) -> Any:
-    """The words of several expressions, as one key or one row of values after the other."""
-    count = len(change.weights)
-    if not parts:
-        return np.empty((count, 0), np.int64)
-    words = change.words
-    return matrix(
-        [
-            words(part.field[1]) if part.field else part.words([words], count, part.form)
-            for part in parts
-        ]
-    )
+        super().__init__([on_columns(item, [row_type], texts) for item in items])
 
 
 def same_forms(ours: Sequence[WordForm], theirs: Sequence[WordForm]) -> bool:

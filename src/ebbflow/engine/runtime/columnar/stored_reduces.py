@@ -9,7 +9,6 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.keyed import ColumnGroupStage
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage
-from ebbflow.engine.runtime.columnar.steps import side_by_side
 from ebbflow.engine.runtime.columnar.stored import load, of_keys, stage_cells
 from ebbflow.engine.runtime.columnar.stored_cells import cell_of
 from ebbflow.engine.runtime.columnar.stored_stages import StoredArrangeStage, StoredStage
@@ -35,7 +34,7 @@ class StoredReduceStage(StoredStage, ColumnReduceStage):
         forms = self.key_of.forms
         keys = self.key_of(columns)
         load(self.groups, keys, of_keys(forms), forms, self.spine(), self.cell, self.texts)
-        values = side_by_side(self.values, columns)
+        values = self.values(columns)
         out, signs = self.groups.step(keys, values, columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
@@ -62,7 +61,7 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
         width = len(arranged.key_of.parts)
         self.groups = Groups(width, reducers.totals, reducers.results, looked)
         ColumnStage.__init__(self, of.by_rows, of.texts, self.groups)
-        self.arranged, self.reducers = arranged, reducers
+        self.arranged, self.reducers, self.values = arranged, reducers, of.values
         self.cell = cell_of(reducers.stored, self.groups)
 
     def step(self, change: Any) -> Any:
@@ -90,7 +89,7 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
 
     def _values(self, columns: Columns) -> Any:
         """The values of rows, and once more those that are looked at."""
-        values = side_by_side(self.reducers.values, columns)
+        values = self.values(columns)
         again = values[:, [each.column for each in self.reducers.looked]]
         return np.concatenate([values, again], axis=1)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ebbflow.engine.runtime.columnar.stages import ColumnStage
-from ebbflow.engine.runtime.columnar.steps import KeyOnColumns, side_by_side, traced
+from ebbflow.engine.runtime.columnar.steps import KeyOnColumns, SideBySide, traced
 from ebbflow.engine.runtime.stages import KeyedStage
 from ebbflow.expression.node import Expression, Tuple
 from ebbflow.expression.parts import Parts, Then
@@ -65,7 +65,7 @@ class ColumnTopStage(ColumnStage):
     """The first rows of each key, in `TopRows`: its columns are what rows are ordered by, and the
     fields that are not among that."""
 
-    __slots__ = ("columns_of_fields", "forms", "key_of", "parts", "reads_type", "top")
+    __slots__ = ("columns_of_fields", "forms", "key_of", "reads_type", "rows_of", "top")
 
     by_rows: KeyedStage
 
@@ -78,7 +78,7 @@ class ColumnTopStage(ColumnStage):
         self.reads_type = reads_type
         self.key_of = KeyOnColumns(node.key, reads_type, texts)
         fields = forms_of(reads_type) or ()
-        self.parts: list[Computed] = []
+        parts: list[Computed] = []
         ranks: list[Rank] = []
         found: dict[int, int] = {}
         for part in order_of(node.by):
@@ -88,23 +88,24 @@ class ColumnTopStage(ColumnStage):
             if computed.field is not None:
                 if computed.field[1] in found:
                     continue
-                found[computed.field[1]] = len(self.parts)
+                found[computed.field[1]] = len(parts)
             ranks.append(Rank(computed.form.name, part.down == node.smallest))
-            self.parts.append(computed)
+            parts.append(computed)
         for at, form in enumerate(fields):
             if at not in found:
-                found[at] = len(self.parts)
+                found[at] = len(parts)
                 ranks.append(Rank(form.name, not node.smallest))
                 field = Fn.of(reads_type._fields[at], reads_type)
-                self.parts.append(on_columns(traced(field), [reads_type], texts))
+                parts.append(on_columns(traced(field), [reads_type], texts))
         self.columns_of_fields = [found[at] for at in range(len(fields))]
-        self.forms: Sequence[WordForm] = [part.form for part in self.parts]
+        self.rows_of = SideBySide(parts)
+        self.forms: Sequence[WordForm] = self.rows_of.forms
         self.top = TopRows(len(self.key_of.parts), ranks, node.n, node.offset, order)
         super().__init__(by_rows, texts, self.top)
 
     def step(self, change: Any) -> Any:
         columns = self.columns(change, self.reads_type)
-        rows = side_by_side(self.parts, columns)
+        rows = self.rows_of(columns)
         return self._columns(*self.top.step(self.key_of(columns), rows, columns.weights))
 
     def _columns(self, words: Any, weights: Any) -> Columns:
