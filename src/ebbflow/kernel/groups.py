@@ -24,7 +24,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.firsts import Placed, values_of
+from ebbflow.kernel.firsts import PlacedColumns, values_of
 from ebbflow.kernel.group_loops import (
     ADD,
     ADD_FLOAT,
@@ -105,7 +105,7 @@ class Groups:
 
     def __init__(
         self, width: int, totals: Sequence[Addend], results: Sequence[Result],
-        looked: Sequence[Looked] = (), placed: Sequence[Placed] = (),
+        looked: Sequence[Looked] = (), placed: Sequence[PlacedColumns] = (),
         texts: TextOrder | None = None,
     ) -> None:  # fmt: skip
         places = [1, *accumulate([CELLS[each.how] for each in totals], initial=1)]
