@@ -13,6 +13,9 @@ compiles: no row is a Python object.
     groups           the cells of groups: counts and sums by key; their loops are in group_loops
     values           how often each value of a group is there: minimum, maximum, different values
     folds            reducers that somebody wrote, as generated loops (scalars, checked)
+    ranked           values in an order, with a fence behind the first few; of heaps, ranked_loops
+    firsts, top      what reducers show first or last; the first rows of each key: both of ranked
+    word_order       the order of words; text_order: that of texts, which are numbers here
     chained          rows by key: an index as columns; joined: what two of them give
     rows             rows with weights, consolidated; the rows of an input
 

@@ -14,26 +14,26 @@ import numpy as np
 
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import Words
-from ebbflow.kernel.rank import Rank, ranked_numbers, ranked_words, word_of
 from ebbflow.kernel.ranked import Ranked
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.values import Looked, Values
+from ebbflow.kernel.word_order import WordOrder, ranked_numbers, ranked_words, word_of
 from ebbflow.kernel.words import NULL
 
 
-class Placed(NamedTuple):
+class PlacedColumns(NamedTuple):
     """What one reducer looks at: which columns, how each of them is ordered, and in which cell of
     the group the last of them is shown. Rows whose first one is None are passed over."""
 
     columns: tuple[int, ...]
-    ranks: tuple[Rank, ...]
+    ranks: tuple[WordOrder, ...]
     cell: int
 
 
 class Firsts:
     """The first values of groups, beside `Values`.
 
-    >>> latest = Placed((0, 1), (Rank("int", True), Rank("int", True)), 1)
+    >>> latest = PlacedColumns((0, 1), (WordOrder("int", True), WordOrder("int", True)), 1)
     >>> firsts = Firsts((), [latest], None)
     >>> cells, group = np.zeros((1, 2), np.int64), np.zeros(2, np.int64)
     >>> firsts.step(group, np.array([[3, 70], [8, 50]]), np.ones(2, np.int64), group[:1], cells)
@@ -45,12 +45,13 @@ class Firsts:
     __slots__ = ("hows", "placed", "ranked", "values")
 
     def __init__(
-        self, looked: Sequence[Looked], placed: Sequence[Placed], texts: TextOrder | None
+        self, looked: Sequence[Looked], placed: Sequence[PlacedColumns], texts: TextOrder | None
     ) -> None:
         self.values = Values(looked)
         self.placed = placed
         self.hows = [np.array([rank.how for rank in each.ranks], np.int64) for each in placed]
-        self.ranked = [Ranked([rank.kind for rank in each.ranks], [0], texts) for each in placed]
+        compared = [[rank.compared for rank in each.ranks] for each in placed]
+        self.ranked = [Ranked(each, [0], texts) for each in compared]
 
     def step(
         self, slots: Words, values: Words, weights: Words, touched: Words, cells: Words
@@ -100,8 +101,8 @@ class Firsts:
         return self.values.everything()
 
     def placed_values(self, number: int, *, gone: bool = False) -> tuple[Words, Words, Words]:
-        """The values of one of `Placed`: the slots of their groups, the words of each column, and
-        how often they are there; also those that are `gone`, and still have a place."""
+        """The values of one of those in an order: the slots of their groups, the words of each
+        column, and how often they are there; also those that are `gone`, and still have a place."""
         ranked = self.ranked[number]
         entries, weights = ranked.everything()
         if gone:
@@ -113,7 +114,9 @@ class Firsts:
         return len(self.values) + sum(map(len, self.ranked))
 
 
-def values_of(looked: Sequence[Looked], placed: Sequence[Placed], texts: TextOrder | None) -> Any:
+def values_of(
+    looked: Sequence[Looked], placed: Sequence[PlacedColumns], texts: TextOrder | None
+) -> Any:
     """What finds the values of groups; None where nothing is looked at."""
     if placed:
         return Firsts(looked, placed, texts)

@@ -12,7 +12,7 @@ All sums are exact, those of floats as well (`fixed`), and what is divided is ro
 that would not fit raises `DoesNotFit`, with the cells as they were.
 
 A minimum, a maximum and a count of different values are in the cells too; `Values` finds them, and
-`Firsts` what comes first or last in an order, and the ends of texts. So is what is kept by a reducer
+`Firsts` what comes first or last in an order, and the ends of texts. So is what a reducer keeps
 that somebody wrote; `GroupFold` does its steps.
 """
 
@@ -25,7 +25,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.firsts import Placed, values_of
+from ebbflow.kernel.firsts import PlacedColumns, values_of
 from ebbflow.kernel.folds import GroupFold
 from ebbflow.kernel.group_loops import (
     ADD,
@@ -110,7 +110,7 @@ class Groups:
 
     def __init__(
         self, width: int, totals: Sequence[Addend], results: Sequence[Result],
-        looked: Sequence[Looked] = (), placed: Sequence[Placed] = (),
+        looked: Sequence[Looked] = (), placed: Sequence[PlacedColumns] = (),
         texts: TextOrder | None = None, folds: Sequence[GroupFold] = (),
     ) -> None:  # fmt: skip
         places = [1, *accumulate([CELLS[each.how] for each in totals], initial=1)]

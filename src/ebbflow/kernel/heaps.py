@@ -27,24 +27,24 @@ NOWHERE, WITHIN, BEYOND = range(3)
 
 
 @inlined
-def is_sooner(a: int, b: int, keys: Words, kinds: Words, places: Words, pool: Words) -> Any:
+def is_sooner(a: int, b: int, keys: Words, compared: Words, places: Words, pool: Words) -> Any:
     """Whether an entry comes before another of its group."""
-    for k in range(len(kinds)):
+    for k in range(len(compared)):
         x, y = keys[a, k + 1], keys[b, k + 1]
         if x != y:
-            if kinds[k] == NUMBER:
+            if compared[k] == NUMBER:
                 return x > y
-            return text_behind(x, y, places, pool) == (kinds[k] == GREATEST_TEXT)
+            return text_behind(x, y, places, pool) == (compared[k] == GREATEST_TEXT)
     return False
 
 
 @inlined
 def melded(
-    a: int, b: int, at: int, where: int, entries: Words, keys: Words, kinds: Words, places: Words,
-    pool: Words,
+    a: int, b: int, at: int, where: int, entries: Words, keys: Words, compared: Words,
+    places: Words, pool: Words,
 ) -> Any:  # fmt: skip
     """Two heaps of a fence, whose columns begin at `at`, as one; gives its root."""
-    if is_sooner(a, b, keys, kinds, places, pool) == (where == WITHIN):
+    if is_sooner(a, b, keys, compared, places, pool) == (where == WITHIN):
         a, b = b, a
     entries[b, at + NEXT] = entries[a, at + CHILD]
     entries[a, at + CHILD] = b
@@ -53,7 +53,7 @@ def melded(
 
 @inlined
 def put_in(
-    entry: int, root: int, at: int, where: int, entries: Words, keys: Words, kinds: Words,
+    entry: int, root: int, at: int, where: int, entries: Words, keys: Words, compared: Words,
     places: Words, pool: Words,
 ) -> Any:  # fmt: skip
     """The root of a heap into which an entry is put."""
@@ -61,12 +61,12 @@ def put_in(
     entries[entry, at + WHERE] = where
     if root == -1:
         return entry
-    return melded(root, entry, at, where, entries, keys, kinds, places, pool)
+    return melded(root, entry, at, where, entries, keys, compared, places, pool)
 
 
 @inlined
 def without_root(
-    root: int, at: int, where: int, entries: Words, keys: Words, kinds: Words, places: Words,
+    root: int, at: int, where: int, entries: Words, keys: Words, compared: Words, places: Words,
     pool: Words,
 ) -> Any:  # fmt: skip
     """The root of the heap of all but the root: its children in pairs, and then all pairs."""
@@ -76,7 +76,7 @@ def without_root(
         child = -1
         if other != -1:
             child = entries[other, at + NEXT]
-            one = melded(one, other, at, where, entries, keys, kinds, places, pool)
+            one = melded(one, other, at, where, entries, keys, compared, places, pool)
         entries[one, at + NEXT] = pairs
         pairs = one
     found = -1
@@ -86,6 +86,6 @@ def without_root(
         if found == -1:
             found = one
         else:
-            found = melded(found, one, at, where, entries, keys, kinds, places, pool)
+            found = melded(found, one, at, where, entries, keys, compared, places, pool)
     entries[root, at + CHILD], entries[root, at + WHERE] = -1, NOWHERE
     return found

@@ -15,7 +15,7 @@ change: not the size of a group, nor how many are inside.
 A fence behind none leaves one heap, with the first entry of the group at its root.
 
 Where the fences stand is known from the weights alone. So the way back is to have the old weights,
-and to follow them again. This is what `ebbflow.kernel.top.TopRows` is made of, and
+and to follow them again. This is what `ebbflow.kernel.top.FirstRows` is made of, and
 `ebbflow.kernel.firsts.Firsts`.
 """
 
@@ -28,17 +28,17 @@ import numpy as np
 from ebbflow.kernel.hashing import Words, WordTable, grown
 from ebbflow.kernel.heaps import NUMBER
 from ebbflow.kernel.ranked_loops import (
+    CHANGES,
     FENCES,
     LAST,
-    MOVES,
     STALE,
     WEIGHT,
     follow,
     give_back,
     heap_anew,
-    moved,
     restore,
     weigh,
+    write_delta,
 )
 from ebbflow.kernel.text_order import TextOrder
 
@@ -47,31 +47,32 @@ FEW_GONE = 1000
 
 
 class Ranked:
-    """Values of groups; `kinds` says what their words are, `limits` how many are before each fence.
+    """Values of groups; `compared` says how their words compare, `limits` how many are before each
+    fence.
 
     >>> ranked = Ranked([NUMBER], [2])
     >>> rows = np.array([[0, 5], [0, 9], [0, 7]])     # of the group 0
     >>> ranked.step(rows, np.ones(3, np.int64), 1)
     True
-    >>> entries, weights = ranked.moved()
+    >>> entries, weights = ranked.delta()
     >>> ranked.table.keys[entries, 1].tolist(), weights.tolist()
     ([7, 9], [1, 1])
     >>> ranked.step(rows[1:2], np.array([-1]), 1)
     True
-    >>> entries, weights = ranked.moved()
+    >>> entries, weights = ranked.delta()
     >>> sorted(zip(ranked.table.keys[entries, 1].tolist(), weights.tolist()))
     [(5, 1), (9, -1)]
     """
 
-    __slots__ = ("entries", "fences", "kinds", "limits", "lists", "notes", "step_number", "table",
-                 "texts")  # fmt: skip
+    __slots__ = ("compared", "entries", "fences", "limits", "lists", "notes", "step_number",
+                 "table", "texts")  # fmt: skip
 
     def __init__(
-        self, kinds: Sequence[int], limits: Sequence[int], texts: TextOrder | None = None
+        self, compared: Sequence[int], limits: Sequence[int], texts: TextOrder | None = None
     ) -> None:
-        self.kinds = np.array(kinds, np.int64)
+        self.compared = np.array(compared, np.int64)
         self.limits = np.array(limits, np.int64)
-        self.texts = texts if max(kinds, default=NUMBER) != NUMBER else None
+        self.texts = texts if max(compared, default=NUMBER) != NUMBER else None
         self.step_number = 0
         self.clear()
 
@@ -80,7 +81,7 @@ class Ranked:
         self.notes: list[WeightNote] = []
         """What was done since it was last settled."""
         self.lists = np.array([LAST, LAST, 0, 0], np.int64)
-        self.table = WordTable(1 + len(self.kinds))
+        self.table = WordTable(1 + len(self.compared))
         count = len(self.limits)
         self.entries = np.zeros((len(self.table.keys), FENCES + 4 * count), np.int64)
         self.fences = np.zeros((0, 1 + 3 * count), np.int64)
@@ -125,7 +126,7 @@ class Ranked:
         than the fences know. Doing it twice is doing it once."""
         follow(
             done, shown, self.entries, self.fences, self.limits, self.lists,
-            self.table.keys, self.kinds, *self._texts,
+            self.table.keys, self.compared, *self._texts,
         )  # fmt: skip
 
     @property
@@ -135,12 +136,12 @@ class Ranked:
         self.texts.follow()
         return self.texts.places, self.texts.pool
 
-    def moved(self) -> tuple[Words, Words]:
+    def delta(self) -> tuple[Words, Words]:
         """The entries of which the last step shows more, or fewer, and how many. Shown are those
         inside the first fence, and not inside the second."""
-        room = int(self.lists[MOVES])
+        room = int(self.lists[CHANGES])
         found, changes = np.empty(room, np.int64), np.empty(room, np.int64)
-        count = moved(self.entries, self.lists, found, changes)
+        count = write_delta(self.entries, self.lists, found, changes)
         return found[:count], changes[:count]
 
     def shown(self) -> tuple[Words, Words]:
@@ -174,7 +175,7 @@ class Ranked:
         if many and 2 * self.lists[STALE] > len(self.table) * len(self.limits):
             heap_anew(
                 self.table.used(), self.entries, self.fences, self.lists, self.table.keys,
-                self.kinds, *self._texts,
+                self.compared, *self._texts,
             )  # fmt: skip
         table = self.table
         give_back(self.entries, self.lists, table.places, table.keys, table.free, table.state)

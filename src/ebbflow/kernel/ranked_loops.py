@@ -23,15 +23,16 @@ from ebbflow.kernel.heaps import (
     without_root,
 )
 
-WEIGHT, FOLLOWED, NOTED, GONE, MOVED, SHOWN, FENCES = range(7)
+WEIGHT, FOLLOWED, NOTED, GONE, CHANGED, SHOWN, FENCES = range(7)
 """Of each entry: its weight, the one that the fences know, the last step that noted it, the next in
 the list of those that are gone, the next in the list of those of which others are shown than before
 the step, and how many were. Then, for each fence: how many are inside, and what
 `ebbflow.kernel.heaps` says."""
 NOT_LISTED, LAST = -2, -1
-FIRST_GONE, FIRST_MOVED, MOVES, STALE = range(4)
-"""What is known of all groups together: the first entry that is gone, the first that has moved and
-how many have, and how many places in heaps are those of entries that are gone."""
+FIRST_GONE, FIRST_CHANGED, CHANGES, STALE = range(4)
+"""What is known of all groups together: the first entry that is gone, the first of which others are
+shown and how many of these there are, and how many places in heaps are those of entries that are
+gone."""
 
 
 @compiled
@@ -54,7 +55,7 @@ def weigh(
         if state[0] - state[1] > there:
             for k in range(entries.shape[1]):
                 entries[entry, k] = 0
-            entries[entry, GONE], entries[entry, MOVED] = NOT_LISTED, NOT_LISTED
+            entries[entry, GONE], entries[entry, CHANGED] = NOT_LISTED, NOT_LISTED
         was = entries[entry, WEIGHT]
         if entries[entry, NOTED] != step:
             entries[entry, NOTED] = step
@@ -112,7 +113,7 @@ def list_gone(entry: int, entries: Words, lists: Words) -> None:
 
 @compiled
 def heap_anew(
-    used: Words, entries: Words, fences: Words, lists: Words, keys: Words, kinds: Words,
+    used: Words, entries: Words, fences: Words, lists: Words, keys: Words, compared: Words,
     places: Words, pool: Words,
 ) -> None:  # fmt: skip
     """Make all heaps of the entries that are there; those of others are given back."""
@@ -128,7 +129,7 @@ def heap_anew(
                 where = WITHIN if entries[entry, at] > 0 else BEYOND
                 group, root = keys[entry, 0], 3 * f + 1 + where
                 fences[group, root] = put_in(
-                    entry, fences[group, root], at, where, entries, keys, kinds, places, pool
+                    entry, fences[group, root], at, where, entries, keys, compared, places, pool
                 )
     for i in range(len(used)):
         if entries[used[i], WEIGHT] == 0:
@@ -142,11 +143,12 @@ def heap_anew(
 @compiled
 def follow(
     done: Words, shown: bool, entries: Words, fences: Words, limits: Words, lists: Words,
-    keys: Words, kinds: Words, places: Words, pool: Words,
+    keys: Words, compared: Words, places: Words, pool: Words,
 ) -> None:  # fmt: skip
     """Have the fences of the groups of these entries stand where the weights say; of all other
-    entries they know the weight. `shown` is whether it is asked then what has moved."""
-    drop_moved(entries, lists)
+    entries they know the weight. `shown` is whether the delta of
+    what is shown is asked for then."""
+    drop_changed(entries, lists)
     for i in range(len(done)):
         entry = done[i, 0]
         group = keys[entry, 0]
@@ -159,8 +161,8 @@ def follow(
             if where == NOWHERE:
                 if now > 0:
                     fences[group, 3 * f + 3] = put_in(
-                        entry, fences[group, 3 * f + 3], at, BEYOND, entries, keys, kinds, places,
-                        pool,
+                        entry, fences[group, 3 * f + 3], at, BEYOND, entries, keys, compared,
+                        places, pool,
                     )  # fmt: skip
                 continue
             lists[STALE] += np.int64(now == 0) - np.int64(was == 0)
@@ -173,10 +175,10 @@ def follow(
     for i in range(len(done)):
         for f in range(len(limits)):
             balance(
-                keys[done[i, 0], 0], f, entries, fences, limits, lists, keys, kinds, places, pool
+                keys[done[i, 0], 0], f, entries, fences, limits, lists, keys, compared, places, pool
             )
     if not shown:
-        drop_moved(entries, lists)
+        drop_changed(entries, lists)
 
 
 @inlined
@@ -185,10 +187,10 @@ def set_inside(
 ) -> None:
     """Have so many of an entry inside."""
     at = FENCES + 4 * f
-    if entries[entry, MOVED] == NOT_LISTED:
-        entries[entry, MOVED], lists[FIRST_MOVED] = lists[FIRST_MOVED], entry
+    if entries[entry, CHANGED] == NOT_LISTED:
+        entries[entry, CHANGED], lists[FIRST_CHANGED] = lists[FIRST_CHANGED], entry
         entries[entry, SHOWN] = shown_of(entry, entries)
-        lists[MOVES] += 1
+        lists[CHANGES] += 1
     fences[keys[entry, 0], 3 * f + 1] += inside - entries[entry, at]
     entries[entry, at] = inside
 
@@ -204,7 +206,7 @@ def shown_of(entry: int, entries: Words) -> Any:
 @inlined
 def balance(
     group: int, f: int, entries: Words, fences: Words, limits: Words, lists: Words, keys: Words,
-    kinds: Words, places: Words, pool: Words,
+    compared: Words, places: Words, pool: Words,
 ) -> None:  # fmt: skip
     """Have as many inside a fence as should be: the first ones."""
     at, limit = FENCES + 4 * f, limits[f]
@@ -213,7 +215,7 @@ def balance(
         for where in range(WITHIN, BEYOND + 1):
             root = fences[group, total + where]
             while root != -1 and entries[root, WEIGHT] == 0:
-                rest = without_root(root, at, where, entries, keys, kinds, places, pool)
+                rest = without_root(root, at, where, entries, keys, compared, places, pool)
                 lists[STALE] -= 1
                 list_gone(root, entries, lists)
                 root = rest
@@ -225,14 +227,14 @@ def balance(
             set_inside(last, max(inside + more, 0), f, entries, fences, lists, keys)
             if inside + more <= 0:
                 fences[group, within] = without_root(
-                    last, at, WITHIN, entries, keys, kinds, places, pool
+                    last, at, WITHIN, entries, keys, compared, places, pool
                 )
                 fences[group, beyond] = put_in(
-                    last, first, at, BEYOND, entries, keys, kinds, places, pool
+                    last, first, at, BEYOND, entries, keys, compared, places, pool
                 )
             continue
         crosses = first != -1 and last != -1
-        crosses = crosses and is_sooner(first, last, keys, kinds, places, pool)
+        crosses = crosses and is_sooner(first, last, keys, compared, places, pool)
         if more > 0 and not crosses and last != -1:
             left = min(entries[last, WEIGHT], limit) - entries[last, at]
             if left > 0:
@@ -242,39 +244,39 @@ def balance(
                 continue
         if crosses or (more > 0 and first != -1):
             fences[group, beyond] = without_root(
-                first, at, BEYOND, entries, keys, kinds, places, pool
+                first, at, BEYOND, entries, keys, compared, places, pool
             )
             fences[group, within] = put_in(
-                first, last, at, WITHIN, entries, keys, kinds, places, pool
+                first, last, at, WITHIN, entries, keys, compared, places, pool
             )
             set_inside(first, min(entries[first, WEIGHT], limit), f, entries, fences, lists, keys)
             continue
         break
 
 
-# ---- what has moved ----
+# ---- what is shown ----
 
 
 @inlined
-def drop_moved(entries: Words, lists: Words) -> None:
-    """Have none that has moved."""
-    entry = lists[FIRST_MOVED]
+def drop_changed(entries: Words, lists: Words) -> None:
+    """Have none of which others are shown."""
+    entry = lists[FIRST_CHANGED]
     while entry != LAST:
-        following = entries[entry, MOVED]
-        entries[entry, MOVED] = NOT_LISTED
+        following = entries[entry, CHANGED]
+        entries[entry, CHANGED] = NOT_LISTED
         entry = following
-    lists[FIRST_MOVED], lists[MOVES] = LAST, 0
+    lists[FIRST_CHANGED], lists[CHANGES] = LAST, 0
 
 
 @compiled
-def moved(entries: Words, lists: Words, found: Words, changes: Words) -> int:
-    """Write down what has moved, once."""
-    count, entry = 0, lists[FIRST_MOVED]
+def write_delta(entries: Words, lists: Words, found: Words, changes: Words) -> int:
+    """Write down of which others are shown, and how many, once."""
+    count, entry = 0, lists[FIRST_CHANGED]
     while entry != LAST:
         change = shown_of(entry, entries) - entries[entry, SHOWN]
         if change != 0:
             found[count], changes[count] = entry, change
             count += 1
-        entry = entries[entry, MOVED]
-    drop_moved(entries, lists)
+        entry = entries[entry, CHANGED]
+    drop_changed(entries, lists)
     return count

@@ -14,18 +14,18 @@ import numpy as np
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import EMPTY, Words, WordTable, hashed, slot_of, taken_out
-from ebbflow.kernel.rank import Rank, ranked_numbers, ranked_words
 from ebbflow.kernel.ranked import Ranked
 from ebbflow.kernel.text_order import TextOrder
+from ebbflow.kernel.word_order import WordOrder, ranked_numbers, ranked_words
 
 MOST = 1 << 31
 """Of more rows than that no top is kept in columns."""
 
 
-class TopRows:
+class FirstRows:
     """Rows by keys of `width` words: of each key the first `n` behind the first `offset`.
 
-    >>> best = TopRows(1, [Rank("int", True)], 1)
+    >>> best = FirstRows(1, [WordOrder("int", True)], 1)
     >>> keys, rows = np.array([[7], [8], [7]]), np.array([[3], [4], [5]])
     >>> best.step(keys, rows, np.ones(3, np.int64))[0].tolist()
     [[4, 5]]
@@ -38,12 +38,12 @@ class TopRows:
     backing = None
 
     def __init__(
-        self, width: int, ranks: Sequence[Rank], n: int, offset: int = 0,
+        self, width: int, ranks: Sequence[WordOrder], n: int, offset: int = 0,
         texts: TextOrder | None = None,
     ) -> None:  # fmt: skip
         self.how = np.array([rank.how for rank in ranks], np.int64)
         limits = [offset + n, offset] if offset else [n]
-        self.ranked = Ranked([rank.kind for rank in ranks], limits, texts)
+        self.ranked = Ranked([rank.compared for rank in ranks], limits, texts)
         self.table = WordTable(width)
         self.journal: list[Words] | None = None
         """The slots of the groups that the open epoch has touched."""
@@ -60,7 +60,7 @@ class TopRows:
             if self.journal is None:
                 self._end([slots])
             raise DoesNotFit("a row is taken away that is not there")
-        found, changes = self.ranked.moved()
+        found, changes = self.ranked.delta()
         out = self.words(found)
         if self.journal is None:
             self._end([slots])

@@ -13,23 +13,23 @@ pytest.importorskip("numba")
 
 from ebbflow.kernel import DoesNotFit  # noqa: E402
 from ebbflow.kernel import ranked as kernel_ranked  # noqa: E402
-from ebbflow.kernel.firsts import Placed  # noqa: E402
+from ebbflow.kernel.firsts import PlacedColumns  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
-from ebbflow.kernel.rank import Rank  # noqa: E402
 from ebbflow.kernel.text_order import TextOrder  # noqa: E402
-from ebbflow.kernel.top import TopRows  # noqa: E402
+from ebbflow.kernel.top import FirstRows  # noqa: E402
+from ebbflow.kernel.word_order import WordOrder  # noqa: E402
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded  # noqa: E402
 
 pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
 Row = tuple[int, int, int]
 """A key, and the two fields that rows are ordered by: one up and one down."""
-ORDER = [Rank("int", True), Rank("int", False), Rank("int", True)]
+ORDER = [WordOrder("int", True), WordOrder("int", False), WordOrder("int", True)]
 WORDS = ["", "a", "a\0", "ab", "ebbflow", "ebbflow-1", "ebbflow-2", "ebbflow-12", "Łódź", "\ud83d",
          "\U0001f600", "\uffff", "z" * 40, "z" * 41]  # fmt: skip
 
 
-def stepped(top: TopRows, change: list[tuple[Row, int]]) -> Counter[Any]:
+def stepped(top: FirstRows, change: list[tuple[Row, int]]) -> Counter[Any]:
     rows = np.array([row for row, _ in change], np.int64).reshape(-1, 3)
     weights = np.array([weight for _, weight in change], np.int64)
     out, weights = top.step(np.ascontiguousarray(rows[:, :1]), rows[:, [1, 2, 0]], weights)
@@ -61,7 +61,7 @@ def test_the_first_rows_are_the_first_of_all_sorted(
     monkeypatch.setattr(kernel_ranked, "FEW_GONE", 20)
     random = Random(seed)
     n, offset = random.choice([1, 2, 3, 20]), random.choice([0, 0, 1, 4])
-    top = TopRows(1, ORDER, n, offset)
+    top = FirstRows(1, ORDER, n, offset)
     rows: Counter[Row] = Counter()
     shown: Counter[Any] = Counter()
     for _ in range(60):
@@ -97,7 +97,7 @@ def test_the_first_rows_are_the_first_of_all_sorted(
 
 
 def test_a_row_that_is_not_there_changes_nothing() -> None:
-    top = TopRows(1, ORDER, 2)
+    top = FirstRows(1, ORDER, 2)
     stepped(top, [((1, 5, 5), 1), ((1, 6, 6), 1)])
     for wrong in ([((1, 9, 9), 1), ((1, 7, 7), -1)], [((2, 1, 1), 2**62), ((2, 1, 1), 2**62)]):
         with pytest.raises(DoesNotFit, match="not there"):
@@ -107,7 +107,7 @@ def test_a_row_that_is_not_there_changes_nothing() -> None:
 
 
 def test_rows_that_are_there_more_often_than_are_wanted_are_shown_in_part() -> None:
-    top = TopRows(1, ORDER, 3)
+    top = FirstRows(1, ORDER, 3)
     assert stepped(top, [((1, 5, 0), 7)]) == {(5, 0, 1): 3}
     assert stepped(top, [((1, 6, 0), 2)]) == {(6, 0, 1): 2, (5, 0, 1): -2}
     change = [((1, 9, 0), 1), ((1, 6, 0), -1), ((1, 4, 0), 5)]
@@ -136,7 +136,7 @@ def test_texts_are_in_the_order_of_texts_also_when_numbers_are_given_again() -> 
 @pytest.mark.parametrize("last", [False, True])
 def test_the_first_value_of_a_group_is_that_of_the_first_row(last: bool) -> None:
     random, texts = Random(int(last)), Texts()
-    placed = Placed((0, 1), (Rank("float", last), Rank("text", last)), 1)
+    placed = PlacedColumns((0, 1), (WordOrder("float", last), WordOrder("text", last)), 1)
     groups = Groups(1, [Addend(SEEN, 1)], [Result(TOTAL, 1)], (), [placed], TextOrder(texts))
     rows: Counter[Any] = Counter()
     nan = float("nan")

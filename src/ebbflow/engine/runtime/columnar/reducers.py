@@ -19,7 +19,7 @@ from ebbflow.engine.runtime.columnar.written import written_fold
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
-from ebbflow.kernel.firsts import Placed
+from ebbflow.kernel.firsts import PlacedColumns
 from ebbflow.kernel.fixed import whole_units
 from ebbflow.kernel.folds import GroupFold
 from ebbflow.kernel.groups import (
@@ -44,9 +44,9 @@ from ebbflow.kernel.groups import (
     Groups,
     Result,
 )
-from ebbflow.kernel.rank import Rank
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
+from ebbflow.kernel.word_order import WordOrder
 from ebbflow.kernel.words import FORMS, NULL, Texts, WordForm, decoded
 from ebbflow.reducer import (
     arg_max,
@@ -136,7 +136,7 @@ class Reducers:
         self.looked: list[Looked] = []
         self.seen: list[WordForm] = []
         """The forms of the values that are looked at."""
-        self.placed: list[Placed] = []
+        self.placed: list[PlacedColumns] = []
         self.places: list[tuple[WordForm, ...]] = []
         """The forms of the values that are in an order."""
         self.folds: list[GroupFold] = []
@@ -365,8 +365,11 @@ class Reducers:
     ) -> tuple[int, int]:
         """Have values in an order; gives what stands for them among those that are counted, and the
         cell."""
-        cell, ranks = self._total(SEEN, columns[-1]), [Rank(form.name, greatest) for form in forms]
-        self.placed.append(Placed(tuple(columns), tuple(ranks), cell))
+        cell, ranks = (
+            self._total(SEEN, columns[-1]),
+            [WordOrder(form.name, greatest) for form in forms],
+        )
+        self.placed.append(PlacedColumns(tuple(columns), tuple(ranks), cell))
         self.places.append(tuple(forms))
         return -len(self.placed), cell
 

@@ -18,9 +18,9 @@ from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import on_columns
-from ebbflow.kernel.rank import Rank
 from ebbflow.kernel.text_order import TextOrder
-from ebbflow.kernel.top import MOST, TopRows
+from ebbflow.kernel.top import MOST, FirstRows
+from ebbflow.kernel.word_order import WordOrder
 from ebbflow.kernel.words import FORMS, Texts, WordForm, forms_of
 from ebbflow.ordering import Reversed
 
@@ -62,7 +62,7 @@ def _items(expression: Expression) -> Iterator[Expression]:
 
 
 class ColumnTopStage(ColumnStage):
-    """The first rows of each key, in `TopRows`: its columns are what rows are ordered by, and the
+    """The first rows of each key, in `FirstRows`: its columns are what rows are ordered by, and the
     fields that are not among that."""
 
     __slots__ = ("columns_of_fields", "forms", "key_of", "reads_type", "rows_of", "top")
@@ -79,7 +79,7 @@ class ColumnTopStage(ColumnStage):
         self.key_of = KeyOnColumns(node.key, reads_type, texts)
         fields = forms_of(reads_type) or ()
         parts: list[Computed] = []
-        ranks: list[Rank] = []
+        ranks: list[WordOrder] = []
         found: dict[int, int] = {}
         for part in order_of(node.by):
             computed = on_columns(part.expression, [reads_type], texts)
@@ -89,18 +89,18 @@ class ColumnTopStage(ColumnStage):
                 if computed.field[1] in found:
                     continue
                 found[computed.field[1]] = len(parts)
-            ranks.append(Rank(computed.form.name, part.down == node.smallest))
+            ranks.append(WordOrder(computed.form.name, part.down == node.smallest))
             parts.append(computed)
         for at, form in enumerate(fields):
             if at not in found:
                 found[at] = len(parts)
-                ranks.append(Rank(form.name, not node.smallest))
+                ranks.append(WordOrder(form.name, not node.smallest))
                 field = Fn.of(reads_type._fields[at], reads_type)
                 parts.append(on_columns(traced(field), [reads_type], texts))
         self.columns_of_fields = [found[at] for at in range(len(fields))]
         self.rows_of = SideBySide(parts)
         self.forms: Sequence[WordForm] = self.rows_of.forms
-        self.top = TopRows(len(self.key_of.parts), ranks, node.n, node.offset, order)
+        self.top = FirstRows(len(self.key_of.parts), ranks, node.n, node.offset, order)
         super().__init__(by_rows, texts, self.top)
 
     def step(self, change: Any) -> Any:

@@ -1,8 +1,9 @@
 """The numbers by which words are in order.
 
 The entries of `ebbflow.kernel.ranked.Ranked` compare by numbers that are larger, the sooner a value
-comes. A word becomes such a number, and a number the word again, by what its `Rank` says. A text
-has no such number: it stays what it is, and is compared with others by its place among all texts.
+comes. A word becomes such a number, and a number the word again, by what its `WordOrder` says. A
+text has no such number: it stays what it is, and is compared with others by its place among all
+texts.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from ebbflow.kernel.heaps import GREATEST_TEXT, LEAST_TEXT, NUMBER
 from ebbflow.kernel.words import NULL
 
 
-class Rank(NamedTuple):
-    """How a word is ordered: its form, and whether the greatest comes first. None is before all
-    others then, and NaN is the greatest float."""
+class WordOrder(NamedTuple):
+    """How a word is ordered: its form, and whether the greatest comes first. None is less than all
+    others, and NaN is the greatest float."""
 
     form: str
     greatest: bool
 
     @property
-    def kind(self) -> int:
-        """What the number is that stands for the word."""
+    def compared(self) -> int:
+        """How what stands for the word compares."""
         if self.form != "text":
             return NUMBER
         return GREATEST_TEXT if self.greatest else LEAST_TEXT
@@ -41,7 +42,7 @@ class Rank(NamedTuple):
 def ranked_numbers(rows: Words, slots: Words, how: Words) -> Words:
     """The numbers of rows of words, each behind the slot of its group.
 
-    >>> how = np.array([Rank("int", True).how, Rank("int", False).how])
+    >>> how = np.array([WordOrder("int", True).how, WordOrder("int", False).how])
     >>> ranked_numbers(np.array([[5, 5]]), np.array([3]), how).tolist()
     [[3, 5, -6]]
     """
@@ -53,7 +54,7 @@ def ranked_numbers(rows: Words, slots: Words, how: Words) -> Words:
 def ranked_words(entries: Words, keys: Words, how: Words) -> Words:
     """The words of entries that have these numbers, column by column.
 
-    >>> how = np.array([Rank("int", False).how])
+    >>> how = np.array([WordOrder("int", False).how])
     >>> ranked_words(np.array([0]), np.array([[3, -6]]), how).tolist()
     [[5]]
     """
