@@ -18,6 +18,7 @@ from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, pro
 from tests.oracle.interrupts import interrupted
 from tests.oracle.random_requests import RandomRequests
 from tests.oracle.reopened import Reopened, folder
+from tests.oracle.written_reducers import written
 
 import ebbflow as ef
 from ebbflow.engine.runtime.columnar import stored_cells
@@ -120,6 +121,15 @@ def test_oracle_minima_and_maxima_in_columns_on_disk(seen: Counter[str]) -> None
     assert seen["StoredValueGroups"] > 10, seen
 
 
+def test_oracle_reducers_that_somebody_wrote_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(16 * MORE):
+        dice = Random(f"written {seed}")
+        plan = planned({"output": written(dice).node})
+        followed(plan, dice, epochs(dice, list(plan.sources), 8, dice.choice([0, 0, 0.2])))
+    assert seen["StoredValueGroups"] > 10, seen
+    assert seen["StoredGroups"] > 3, seen
+
+
 def test_oracle_any_program_may_be_in_columns_on_disk(seen: Counter[str]) -> None:
     for seed in range(12 * MORE):
         grown, dice = random_program(seed), Random(f"any {seed}")
@@ -216,6 +226,22 @@ def test_what_columns_refuse_rows_say_and_columns_go_on(tmp_path: Path) -> None:
         assert view.value == value
         view.step(sales=some(5, 3))
         assert "is stored" in view.explain()
+        view.verify()
+
+
+def test_a_few_rows_of_an_input_that_shares_its_rows_leave_columns_on_disk_as_they_are(
+    tmp_path: Path,
+) -> None:
+    largest = ef.Input("sales", Sale).group_by("city").agg(high=ef.max("price"))
+    row = sale(Random(1), 0)
+    with largest.run(path=tmp_path, columns=True) as view:
+        view.step(sales=[row])
+        view.step(sales={row: -1, row._replace(price=7): 1})
+        assert "now      in columns" in view.explain()
+        with pytest.raises(AbsentRow):
+            view.step(sales={row: -1})
+        view.step(sales=[row._replace(price=2**70)])
+        assert "in rows: a value that columns do not hold came" in view.explain()
         view.verify()
 
 

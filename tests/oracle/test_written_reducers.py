@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.oracle.column_programs import TESTS, Sale, epochs, sale
+from tests.oracle.column_programs import Sale, epochs, sale
 from tests.oracle.interrupts import interrupted
-from tests.oracle.written_reducers import grouped
+from tests.oracle.written_reducers import written
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -36,10 +36,7 @@ def followed(seeds: range) -> Counter[str]:
     seen: Counter[str] = Counter()
     for seed in seeds:
         random = Random(f"written {seed}")
-        rows: Any = ef.Input("sales", Sale)
-        if random.random() < 0.4:
-            rows = rows.filter(random.choice(TESTS))
-        plan = planned({"output": grouped(random, rows).node})
+        plan = planned({"output": written(random).node})
         hard = random.choice([0, 0, 0, 0.02, 0.2])
         view = follow(
             lambda plan: run(plan, columns=True), plan, epochs(random, ["sales"], 12, hard)

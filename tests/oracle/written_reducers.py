@@ -7,6 +7,8 @@ from operator import add, sub, xor
 from random import Random
 from typing import Any, NamedTuple
 
+from tests.oracle.column_programs import TESTS, Sale
+
 import ebbflow as ef
 from ebbflow.reducer import Reducer
 
@@ -84,10 +86,16 @@ def _made(init: Any, more: str, less: str, shown: str = "", **named: Any) -> Any
     return Reducer(init, *steps, result=result, **named)
 
 
+def written(random: Random) -> Any:
+    """A program with such reducers."""
+    rows: Any = ef.Input("sales", Sale)
+    return grouped(random, rows.filter(random.choice(TESTS)) if random.random() < 0.4 else rows)
+
+
 def grouped(random: Random, rows: Any) -> Any:
     """A group-by with such reducers, and others beside them."""
     chosen = [reducer(random) for _ in range(random.randrange(1, 3))]
-    others = [ef.count(), ef.sum("price"), ef.max("price"), ef.count_distinct("id")]
+    others = [ef.count(), ef.sum("price"), ef.max("price"), ef.min("rate")]
     chosen += random.sample([*others, ef.stddev("price")], random.randrange(3))
     named = {f"x{at}": each for at, each in enumerate(chosen)}
     key = random.choice([["city"], ["city", "paid"], []])

@@ -19,6 +19,7 @@ import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.random_requests import RandomRequests
+from tests.oracle.written_reducers import written
 from tests.spark.simulated import View
 from tests.spark.test_oracle import Reopened, running
 
@@ -101,6 +102,14 @@ def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[
 @pytest.mark.parametrize("mode", MODES)
 def test_oracle_minima_and_maxima_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
     followed(mode, range(8 * MORE), ends_of_groups)
+    assert seen["StoredGroupStage"] > 10, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_reducers_that_somebody_wrote_of_tasks_in_columns(
+    mode: str, seen: Counter[str]
+) -> None:
+    followed(mode, range(12 * MORE), written)
     assert seen["StoredGroupStage"] > 10, seen
 
 

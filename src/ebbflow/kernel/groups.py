@@ -205,6 +205,13 @@ class Groups:
         slots, (touched, _) = note.slots[: len(weights)], note.done
         return all(fold.step(slots, values, weights, touched, self.cells) for fold in self.folds)
 
+    def show(self, slots: Words) -> None:
+        """Have the results of folds for groups whose cells were put there."""
+        none = np.empty((0, 1), np.int64)
+        for fold in self.folds:
+            if not fold.step(none[:, 0], none, none[:, 0], slots, self.cells):
+                raise DoesNotFit(WHY[REFUSED])
+
     def _count(self, note: StepNote, values: Words, weights: Words) -> bool:
         """Count the values of rows that were added."""
         slots = note.slots[: len(weights)]

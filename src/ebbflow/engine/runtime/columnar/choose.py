@@ -168,7 +168,7 @@ class _Chooser:
         assert isinstance(arranged, ColumnKeyStage)
         reducers = self._reducers(stage, arranged.before.type, arranged.key_of)
         if self.stored and None in reducers.stored:
-            raise NotInColumns("what its reducers keep is stored in rows")
+            raise NotInColumns("the different values that it counts are stored in rows")
         return ColumnGroupStage(stage, self.texts, arranged, reducers)
 
     def _reducers(self, stage: Any, row_type: Any, key: SideBySide) -> Reducers:

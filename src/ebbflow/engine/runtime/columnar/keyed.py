@@ -214,12 +214,18 @@ class ColumnGroupStage(ColumnStage):
         return [self.arranged.by_key(change) for change in changes]
 
     def step(self, change: Any) -> Any:
-        columns, keys = change.columns, change.keys
-        if self.groups.folds and not columns.canonical:  # no row is to come and go at once
-            columns = columns.consolidated()
-            keys = self.arranged.key_of(columns)
+        columns, keys = self.stepped(change)
         out, signs = self.groups.step(keys, self.values(columns), columns.weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
+
+    def stepped(self, change: ArrangedColumns) -> tuple[Columns, Any]:
+        """The rows of a change and their keys. Where each row is a step of a reducer, none comes
+        and goes at once."""
+        columns = change.columns
+        if columns.canonical or not self.groups.folds:
+            return columns, change.keys
+        columns = columns.consolidated()
+        return columns, self.arranged.key_of(columns)
 
     def whole(self, *_: Any) -> Any:
         return self.by_rows.whole() if self.given_up else self._read(self.groups)

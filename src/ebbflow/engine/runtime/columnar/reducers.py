@@ -15,7 +15,7 @@ import numpy as np
 
 from ebbflow.engine.runtime.columnar.few import Part
 from ebbflow.engine.runtime.columnar.steps import traced
-from ebbflow.engine.runtime.columnar.written import written_fold
+from ebbflow.engine.runtime.columnar.written import KeptNumbers, written_fold
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
@@ -111,7 +111,14 @@ class Times(NamedTuple):
     number: int
 
 
-Slot = Number | Others | PackedCells | FirstValue | Times | None
+class Accumulated(NamedTuple):
+    """One that is the accumulator of a reducer that somebody wrote, in several cells."""
+
+    places: tuple[int, ...]
+    kept: KeptNumbers
+
+
+Slot = Number | Others | PackedCells | FirstValue | Times | Accumulated | None
 
 
 class _Value(NamedTuple):
@@ -196,11 +203,12 @@ class Reducers:
         made = written_fold(strategy, self.row_type, self.texts)
         first, at = len(self.values), self.width
         self.values += made.columns
-        for _ in range(made.cells):
-            last = self._total(SEEN, first)
+        places = [self._total(SEEN, first) for _ in made.kept.accumulator.forms]
+        last = self._total(SEEN, first)
         self.folds.append(GroupFold(made.loop, first, at))
-        slots: Slots = lambda cells, _: (made.accumulator(cells[at:last]),)
-        self._result(made.form, Result(TOTAL, last), slots, None)
+        slots: Slots = lambda cells, _: (made.kept.of_cells(cells[at:last]),)
+        stored = [Accumulated(tuple(places), made.kept)]
+        self._result(made.form, Result(TOTAL, last), slots, stored)
 
     def _computed(self, fn: Fn) -> Computed:
         return on_columns(traced(fn), [self.row_type], self.texts)

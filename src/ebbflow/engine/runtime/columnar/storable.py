@@ -55,7 +55,8 @@ def _require_storable(stage: Stage, found: dict[int, Stage]) -> None:
                 raise NotInColumns("all of its rows have one key")
             require_plain(stage.by_rows.key, stage.key_of.forms)
         case ColumnKeyStage():
-            require_plain(stage.by_rows.key, stage.key_of.forms)
+            if stage.key_of.parts:
+                require_plain(stage.by_rows.key, stage.key_of.forms)
         case ColumnJoinStage() | ColumnSemiStage():
             if not all(found[each.slot].in_columns for each in (stage.left, stage.right)):
                 raise NotInColumns("a side of it is in rows")

@@ -234,6 +234,7 @@ def load(
     found = Asked(shape, forms, groups.table.keys[slots], texts).values(spine, cell)
     width = groups.cells.shape[1]
     groups.cells[slots] = found[:, :width]
+    groups.show(slots)
     return slots, found[:, width:]
 
 

@@ -9,6 +9,7 @@ says of each which cells of a kernel it is made of:
     PackedCells   several cells as bytes, such as the 128 bits of a sum of floats; None of no values
     FirstValue    the least or the greatest value, and None where there is none
     Times         how often that is there, which is no cell: it stands behind the cells
+    Accumulated   what a reducer keeps that somebody wrote: a number, or a tuple, which is pickled
     None          nothing, or what is not needed here
 
 So rows and columns read what the other has written. A value that has no cells here, such as a sum
@@ -17,6 +18,7 @@ of floats with an infinity in it, raises `DoesNotFit`.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.engine.runtime.columnar.reducers import (
+    Accumulated,
     FirstValue,
     Number,
     Others,
@@ -32,12 +35,13 @@ from ebbflow.engine.runtime.columnar.reducers import (
     Slot,
     Times,
 )
+from ebbflow.engine.runtime.columnar.written import KeptNumbers
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.columns import arrow_column, arrow_words
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
-from ebbflow.state.spine.columns import ColumnShape, decode
+from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode
 
 Found = tuple[str, Any]
 """A column that was found: its encoding, and the values."""
@@ -108,6 +112,8 @@ def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
         case PackedCells(places, counted):
             known = None if counted is None else cells[:, counted]
             return "bytes", _packed(cells[:, places], known)
+        case Accumulated(places, kept):
+            return _accumulators(cells[:, places], kept)
         case FirstValue(at, form):
             return form.name, arrow_column(form, np.ascontiguousarray(cells[:, at]), texts)
     return "none", pa.nulls(len(cells))
@@ -122,8 +128,29 @@ def _fill(slot: Slot, cells: Any, column: Found, texts: Texts) -> None:
             cells[:, counted] = cells[:, true] + _numbers(column, texts)
         case PackedCells(places, _):
             cells[:, places] = _unpacked(column, len(places))
+        case Accumulated(places, kept):
+            cells[:, places] = _of_accumulators(column, kept, texts)
         case FirstValue(at, form):
             cells[:, at] = words_of(column, form, texts)
+
+
+def _accumulators(cells: Any, kept: KeptNumbers) -> Found:
+    """Accumulators as the column that rows store them in."""
+    if kept.several is not None:
+        pickles = [pickle.dumps(kept.of_cells(row), PICKLE) for row in cells.tolist()]
+        return PICKLED, pa.array(pickles, pa.large_binary())
+    (form,), (none,) = kept.accumulator
+    numbers = np.ascontiguousarray(cells[:, 0]) ^ none
+    return form, pa.array(numbers if form == "int" else numbers != 0)
+
+
+def _of_accumulators(column: Found, kept: KeptNumbers, texts: Texts) -> Any:
+    """The cells of accumulators that are stored."""
+    if kept.several is not None:
+        encoding, array = column
+        return kept.cells(decode(ColumnShape("one", (encoding,)), [array]))
+    (form,), (none,) = kept.accumulator
+    return words_of(column, WordForm(form), texts).reshape(-1, 1) ^ none
 
 
 def _numbers(column: Found, texts: Texts) -> Any:

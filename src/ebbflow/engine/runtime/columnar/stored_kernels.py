@@ -93,6 +93,7 @@ class StoredGroups(StoredKernel):
         self.groups.fit()
         columns = zip(part.form.row.encodings, part.rows, strict=True)
         self.groups.cells[slots] = self.cell.cells(part.form.row, list(columns), self.texts)
+        self.groups.show(slots)
 
     def stage(self) -> None:
         stage_cells(self.groups, *self.key, self.spine, self.cell, self.texts)
@@ -227,8 +228,11 @@ class SharedBagInput(ColumnInput):
 
     def apply(self, change: Any) -> Any:
         found = super().apply(change)
-        if not isinstance(found, Columns):
-            raise RowsNeeded("a value that columns do not hold")
+        if not isinstance(found, Columns):  # a few rows, or some that do not fit
+            try:
+                found = columns_of_rows(found, self.source.type, self.texts)
+            except DoesNotFit as why:
+                raise RowsNeeded("a value that columns do not hold") from why
         return found.consolidated()
 
     def request(self, request: Request) -> Any:

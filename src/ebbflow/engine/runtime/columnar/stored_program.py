@@ -95,8 +95,13 @@ class StoredColumns:
                 cell = cell_of(stage.stored, stage.groups)
                 made = StoredGroups(stage.by_rows.cells, key, stage.groups, cell, self.texts)
             case ColumnGroupStage():
-                key = keys_form(stage.arranged.key_of.forms)
-                made = StoredValueGroups(stage, key, cell_of(stage.reducers.stored, stage.groups))
+                key, cell = (
+                    keys_form(stage.arranged.key_of.forms),
+                    cell_of(stage.reducers.stored, stage.groups),
+                )
+                made = StoredGroups(stage.by_rows.cells, key, stage.groups, cell, self.texts)
+                if isinstance(stage.arranged, ColumnArrangeStage):
+                    made = StoredValueGroups(stage, key, cell)
             case ColumnSemiStage():
                 key = keys_form(stage.right.key_of.forms)
                 made = StoredGroups(stage.by_rows.totals, key, stage.present, COUNT, self.texts)

@@ -59,18 +59,19 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
             for number, each in enumerate(reducers.looked)
         ]
         width = len(arranged.key_of.parts)
-        self.groups = Groups(width, reducers.totals, reducers.results, looked)
+        self.groups = Groups(width, reducers.totals, reducers.results, looked, reducers.folds)
         ColumnStage.__init__(self, of.by_rows, of.texts, self.groups)
         self.arranged, self.reducers, self.values = arranged, reducers, of.values
         self.cell = cell_of(reducers.stored, self.groups)
 
     def step(self, change: Any) -> Any:
-        groups, forms, weights = self.groups, self.arranged.key_of.forms, change.columns.weights
+        columns, keys = self.stepped(change)
+        groups, forms, weights = self.groups, self.arranged.key_of.forms, columns.weights
         slots, times = load(
-            groups, change.keys, of_keys(forms), forms, self.spine(), self.cell, self.texts
+            groups, keys, of_keys(forms), forms, self.spine(), self.cell, self.texts
         )
-        owners = np.searchsorted(slots, groups.table.find(change.keys))
-        side = self._values(change.columns)
+        owners = np.searchsorted(slots, groups.table.find(keys))
+        side = self._values(columns)
         seen = side[:, len(self.reducers.values) :]
         first = groups.cells[np.ix_(slots, [each.cell for each in self.reducers.looked])]
         first[groups.cells[slots, 0] == 0] = NULL
@@ -84,7 +85,7 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
         self._begin(slots, times, first, lost)
         unknown = ~meets & (weights < 0).reshape(-1, 1)  # behind the first, and not put in
         seen[(unknown & ~lost[owners].reshape(-1, 1)) | (sizes == 0)[owners].reshape(-1, 1)] = NULL
-        out, signs = groups.step(change.keys, side, weights)
+        out, signs = groups.step(keys, side, weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def _values(self, columns: Columns) -> Any:
@@ -107,8 +108,8 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
             groups._settle()
             if lost.any():
                 groups.cells[slots[lost]] = 0
-                there = self.arranged.stored(groups.table.keys[slots[lost]])
-                groups.step(there.keys, self._values(there.columns), there.columns.weights)
+                there, keys = self.stepped(self.arranged.stored(groups.table.keys[slots[lost]]))
+                groups.step(keys, self._values(there), there.weights)
         finally:
             groups.journal = journal
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ebbflow.engine.runtime.columnar.steps import traced
 from ebbflow.expression.node import (
     FUNCTIONS,
@@ -31,11 +33,12 @@ from ebbflow.expression.node import (
 from ebbflow.expression.trace import trace
 from ebbflow.flow.inferred import inferred
 from ebbflow.fn import Fn
+from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NONE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
 from ebbflow.kernel.folds import Accumulator, FoldText
 from ebbflow.kernel.scalars import Scalar, Scalars, as_form
-from ebbflow.kernel.words import LARGEST, Texts, WordForm
+from ebbflow.kernel.words import LARGEST, Texts, WordForm, encoded
 from ebbflow.record import record
 from ebbflow.reducer.combine import on, then, where
 from ebbflow.reducer.reducer import Reducer
@@ -50,15 +53,43 @@ ACC, VALUE, TIMES = 0, 1, 2
 """The arguments of a step: the accumulator, the row, and how often, where it is told."""
 
 
+class KeptNumbers(NamedTuple):
+    """An accumulator in cells, each number as `ebbflow.kernel.folds` has it: one number, or several
+    in a tuple of the type `several`."""
+
+    accumulator: Accumulator
+    several: Any
+
+    def of_cells(self, cells: Sequence[int]) -> Any:
+        """The accumulator of the row path."""
+        found = [
+            word ^ none if form == "int" else (word ^ none) != 0
+            for word, form, none in zip(cells, *self.accumulator, strict=True)
+        ]
+        if self.several is None:
+            return found[0]
+        return tuple(found) if self.several is tuple else self.several(*found)
+
+    def cells(self, values: Sequence[Any]) -> Any:
+        """The cells of accumulators of the row path that are tuples, one row for each."""
+        forms, words = self.accumulator
+        if any(not isinstance(row, tuple) or len(row) != len(forms) for row in values):
+            raise DoesNotFit("an accumulator of another shape")
+        texts = Texts()
+        columns = [
+            encoded(WordForm(form), [row[at] for row in values], texts) ^ words[at]
+            for at, form in enumerate(forms)
+        ]
+        return np.stack(columns, axis=1)
+
+
 class WrittenFold(NamedTuple):
-    """A reducer as a loop: the columns it reads, and the form of its result. `accumulator` makes
-    the accumulator of the row path of the cells of one group."""
+    """A reducer as a loop: the columns it reads, the form of its result, and what it keeps."""
 
     columns: list[Computed]
     loop: Callable[..., bool]
     form: WordForm
-    cells: int
-    accumulator: Callable[[Sequence[int]], Any]
+    kept: KeptNumbers
 
 
 def written_fold(strategy: GroupStrategy, row_type: Any, texts: Texts) -> WrittenFold:
@@ -142,16 +173,8 @@ class _Writer:
             result, last,
         )  # fmt: skip
         form = WordForm(last.form, bool(last.null))
-        return WrittenFold(self.columns, text.loop(), form, len(self.start) + 1, self._accumulated)
-
-    def _accumulated(self, cells: Sequence[int]) -> Any:
-        found = [
-            word ^ none if form == "int" else (word ^ none) != 0
-            for word, form, none in zip(cells, *self.accumulator, strict=True)
-        ]
-        if self.several is None:
-            return found[0]
-        return tuple(found) if self.several is tuple else self.several(*found)
+        kept = KeptNumbers(self.accumulator, self.several)
+        return WrittenFold(self.columns, text.loop(), form, kept)
 
     # ---- steps ----
 
