@@ -322,7 +322,8 @@ def test_a_filter_that_cannot_be_read_is_called_with_the_fields_that_it_asks_for
     assert columns.step(sales=-some(60)) == rows.step(sales=-some(60))
     whole = sales.filter(lambda r: len({*r}) > 2).run(columns=True)
     why = " ".join(whole.explain().split())
-    assert "in rows: <lambda> is a function that could not be read" in why
+    assert "in rows:" in why
+    assert "is a function that could not be read" in why
 
 
 def test_explain_says_why_nothing_is_in_columns() -> None:
