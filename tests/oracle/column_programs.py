@@ -4,6 +4,7 @@ NaN, None, -0.0, the largest ints, texts that are empty, dates of long ago, all 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from random import Random
@@ -58,7 +59,22 @@ def shop(random: Random, hard: float) -> Shop:
     )
 
 
+HAS_O = re.compile("o|O")
+
+
+def odd_price(row: Any) -> bool:
+    """A function that cannot be read, of several fields."""
+    for place, other in (("Rome", 1), ("Oslo", 2)):
+        if row.city == place and row.price % 2 == other:
+            return False
+    return row.tax is None or row.id // (row.tax + 1) >= 0
+
+
 TESTS: list[Callable[[Any], Any]] = [
+    lambda r: HAS_O.search(r.city) is None,
+    lambda r: r.city.title() != "Rome",
+    lambda r: str(r.city[1:]) == "slo",
+    odd_price,
     lambda r: r.price > 2,
     lambda r: r.price * 2 - 1 != r.id + 3,
     lambda r: (r.city == "Rome") | (r.city != "Oslo"),

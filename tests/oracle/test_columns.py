@@ -73,7 +73,7 @@ def followed(seeds: range, seen: Counter[str]) -> None:
 
 def test_oracle_programs_in_columns_equal_batch() -> None:
     seen: Counter[str] = Counter()
-    followed(range(60 * MORE), seen)
+    followed(range(100 * MORE), seen)
     for each in ("Linear", "Reduce", "Arrange", "Join", "Group"):
         assert seen[f"Column{each}Stage"] > 4, seen
     assert seen["a row that Python would refuse, or an int of more than 64 bits"] > 0
@@ -299,6 +299,31 @@ def test_explain_says_what_is_in_columns_and_why_not() -> None:
     assert "in rows: there is no kernel for median('price')" in view.explain()
     view = sales.group_by("city").agg(top=ef.max("price")).run(columns=True)
     assert "in columns" in view.explain()
+
+
+def test_a_filter_that_cannot_be_read_is_called_with_the_fields_that_it_asks_for() -> None:
+    sales = ef.Input("sales", Sale)
+    seen: list[Any] = []
+
+    def wanted(row: Any) -> bool:
+        seen.append((row.city, row.price))
+        return 6 // (row.price - 100) < 0
+
+    view = sales.filter(lambda r: r.price > 0).filter(wanted).group_by("city").agg(n=ef.count())
+    columns, rows = view.run(columns=True), view.run(columns=False)
+    assert "in rows" not in columns.explain()
+    table = some(60).to_arrow(Sale, weights=True)
+    assert columns.step(sales=table) == rows.step(sales=table)
+    assert all(price > 0 for _, price in seen)
+    before = columns.value
+    with pytest.raises(ef.errors.FunctionFailed):
+        columns.step(sales=[row._replace(price=100) for row in some(20)])
+    assert columns.value == before
+    assert columns.step(sales=-some(60)) == rows.step(sales=-some(60))
+    whole = sales.filter(lambda r: len({*r}) > 2).run(columns=True)
+    why = " ".join(whole.explain().split())
+    assert "in rows:" in why
+    assert "is a function that could not be read" in why
 
 
 def test_explain_says_why_nothing_is_in_columns() -> None:

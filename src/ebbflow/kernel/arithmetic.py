@@ -49,7 +49,7 @@ from ebbflow.kernel.instructions import (
     TRUE_INT,
     WORD,
     Instruction,
-    Program,
+    Instructions,
     Sides,
 )
 from ebbflow.kernel.words import NULL, WordForm
@@ -93,7 +93,7 @@ class Computed(NamedTuple):
 
     def words(self, sides: Sides, count: int, form: WordForm) -> Any:
         """The words of its values, as those of a field of this form."""
-        return Program([self.as_words(form)]).fields(sides, count)[0]
+        return Instructions([self.as_words(form)]).fields(sides, count)[0]
 
 
 def constant(form: WordForm, word: int) -> Computed:

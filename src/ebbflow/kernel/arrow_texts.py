@@ -78,13 +78,10 @@ class TextColumn(Pending):
             return self()[rows]
         return self._words(rows, len(rows)) if len(rows) else np.empty(0, np.int64)
 
-    @property
-    def unnumbered(self) -> list[str] | None:
-        """The texts themselves, where they are many and have no numbers yet."""
+    def unnumbered(self) -> tuple[list[str], Any] | None:
         if self.made is not None or not self.seen.many or self.where[0]:
             return None
-        texts: list[str] = self.batch.column(self.at).to_pylist()
-        return texts
+        return self.batch.column(self.at).to_pylist(), None
 
     def _words(self, rows: Words, count: int) -> Words:
         seen = self.seen
@@ -95,7 +92,7 @@ class TextColumn(Pending):
         if some:
             at = missed[:some]
             new = rows[at] if len(rows) else at
-            out[at] = numbers = self._numbered(new)
+            out[at] = numbers = self._numbered(rows if some == count else new)
             if not _remember(
                 self.where, new, numbers, seen.places, seen.spans, seen.kept, seen.state
             ):
@@ -105,12 +102,11 @@ class TextColumn(Pending):
     def _numbered(self, rows: Words) -> Words:
         """The words of some rows, or of all, by Python's dict."""
         column = self.batch.column(self.at)
-        some = 0 < len(rows) < len(column)
-        if some and len(rows) <= FEW:
+        if 0 < len(rows) <= FEW:
             texts = [column[at].as_py() for at in rows.tolist()]
             if None not in texts:
                 return np.array(self.texts.words(texts), np.int64)
-        if some:
+        if len(rows):
             column = column.take(pa.array(rows))
         if self.where[0]:
             return arrow_words(self.form, column, self.texts)

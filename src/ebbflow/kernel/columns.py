@@ -8,8 +8,8 @@ Equal rows may be there several times, until they are `consolidated`; what is gi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 from itertools import chain, repeat
 from operator import countOf
 from typing import Any
@@ -263,21 +263,46 @@ def _are_numbers(row_type: Any) -> bool:
 
 
 class Pending:
-    """The words of a field that are made when somebody asks for them, and once."""
+    """The words of a field that are made when somebody asks for them by calling it, and once."""
 
-    __slots__ = ("made", "make")
+    __slots__ = ("made",)
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make, self.made = make, None
+    made: Any
 
     def __call__(self) -> Any:
-        if self.made is None:
-            self.made = self.make()
-        return self.made
+        """The words of all rows."""
+        raise NotImplementedError
 
     def chosen(self, rows: Any) -> Any:
         """The words of some rows."""
         return self()[rows]
+
+    def unnumbered(self) -> tuple[list[str], Any] | None:
+        """Of a field of texts that have no numbers yet: the texts, and which of them each row has,
+        or None where each has its own. None where their words are at hand, or as soon made."""
+        return None
+
+
+class _ArrowColumn(Pending):
+    """The words of an Arrow column."""
+
+    __slots__ = ("column", "form", "texts")
+
+    def __init__(self, form: WordForm, column: Any, texts: NumberedTexts) -> None:
+        self.form, self.column, self.texts, self.made = form, column, texts, None
+
+    def __call__(self) -> Any:
+        if self.made is None:
+            self.made = arrow_words(self.form, self.column, self.texts)
+        return self.made
+
+    def unnumbered(self) -> tuple[list[str], Any] | None:
+        if self.made is not None or self.form.name != "text" or self.column.null_count:
+            return None
+        encoded = self.column.combine_chunks().dictionary_encode()
+        if hasattr(encoded, "num_chunks"):
+            return None
+        return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
 
 
 class _Chosen(Pending):
@@ -295,6 +320,18 @@ class _Chosen(Pending):
 
     def chosen(self, rows: Any) -> Any:
         return self._at(self.rows[rows]) if self.made is None else self.made[rows]
+
+    def unnumbered(self) -> tuple[list[str], Any] | None:
+        found = self.given[self.at]
+        apart = None
+        if self.made is None and isinstance(found, Pending):
+            apart = found.unnumbered()
+        if apart is None:
+            return None
+        texts, places = apart
+        rows = np.arange(len(texts))[self.rows] if places is None else places[self.rows]
+        used, places = np.unique(rows, return_inverse=True)
+        return [texts[at] for at in used.tolist()], places
 
     def _at(self, rows: Any) -> Any:
         found = self.given[self.at]
@@ -343,7 +380,7 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     fields = [
         arrow_words(form, table.column(at), now)
         if form.name == "int"  # of which some do not fit
-        else Pending(partial(arrow_words, form, table.column(at), now))
+        else _ArrowColumn(form, table.column(at), now)
         for at, form in enumerate(forms)
     ]
     if table.num_columns > len(forms):

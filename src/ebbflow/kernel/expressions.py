@@ -8,14 +8,18 @@ computes once for each text.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from datetime import date, datetime
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from ebbflow.errors import value_text
+from ebbflow.expression.bytecode import attributes_read
 from ebbflow.expression.node import METHODS, Constant, Expression, Get, Operation, Record, Row
+from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import (
     BITS,
@@ -34,8 +38,10 @@ from ebbflow.kernel.arithmetic import (
     of_one,
     required,
 )
-from ebbflow.kernel.instructions import DAY, GIVEN, MONTH, YEAR, Program, Sides
-from ebbflow.kernel.words import Texts, WordForm, encoded, forms_of
+from ebbflow.kernel.columns import Pending
+from ebbflow.kernel.instructions import DAY, GIVEN, MONTH, YEAR, Instructions, Sides
+from ebbflow.kernel.words import Texts, WordForm, decoded, encoded, forms_of
+from ebbflow.record import fields_of
 
 _TEXT_OPERATIONS = {
     "in": "bool", "[:]": "text", "len": "int",
@@ -119,6 +125,8 @@ class _Compiler:
             return both(op, *parts)
         if op == "not":
             return negation(parts[0])
+        if op == "str" and [each.form for each in parts] == [WordForm("text")]:
+            return parts[0]
         if op == "if":
             return choice(*parts)
         if op in EQUALS or op in ORDERED:
@@ -148,6 +156,11 @@ class _Compiler:
 
         def computed(sides: Sides) -> Any:
             nonlocal known, done, of_texts
+            apart = texts_unnumbered(sides[arg], index)
+            if apart is not None:
+                values, places = apart
+                found = encoded(form, list(map(function, values)), texts)
+                return found if places is None else found[places]
             words, now = sides[arg](index), texts.now
             if of_texts is not now:  # some were forgotten
                 known, done, of_texts = known[:0], done[:0], now
@@ -198,6 +211,40 @@ def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
     )  # fmt: skip
 
 
+def texts_unnumbered(side: Any, at: int) -> tuple[list[str], Any] | None:
+    """The texts of a field that have no numbers yet; see `Pending.unnumbered`."""
+    given = getattr(getattr(side, "__self__", None), "given", None)
+    field = None if given is None else given[at]
+    return field.unnumbered() if isinstance(field, Pending) else None
+
+
+def by_calling(fn: Fn, row_type: Any, texts: Texts) -> Computed:
+    """Whether a function that could not be read is true for a row, where it is known which fields
+    it reads: it is called with a row of these alone."""
+    forms, names = forms_of(row_type), tuple(fields_of(row_type) or ())
+    reads = attributes_read(fn.call)
+    if forms is None or not reads or not reads <= {*names}:
+        raise NotInColumns(f"{fn.name} is a function that could not be read")
+    places = [at for at, name in enumerate(names) if name in reads]
+    function, some = fn.call, namedtuple("Row", [names[at] for at in places])
+
+    def called(lists: Sequence[Any]) -> Any:
+        rows = map(tuple.__new__, repeat(some), zip(*lists, strict=True))
+        try:
+            return np.fromiter([1 if function(row) else 0 for row in rows], np.int64)
+        except Exception as error:
+            raise DoesNotFit("a row that is refused") from error
+
+    def computed(sides: Sides) -> Any:
+        apart = texts_unnumbered(sides[0], places[0]) if len(places) == 1 else None
+        if apart is not None:
+            found = called([apart[0]])
+            return found if apart[1] is None else found[apart[1]]
+        return called([decoded(forms[at], sides[0](at), texts) for at in places])
+
+    return Computed(WordForm("bool"), (GIVEN, computed))
+
+
 # ---- rows ----
 
 
@@ -216,7 +263,7 @@ class RowOnColumns:
             if field.field is not None and field.form.name == form.name
         }
         others = [field.as_words(form) for at, (field, form) in pairs if at not in self.passed]
-        self.program = Program(others) if others else None
+        self.program = Instructions(others) if others else None
 
     def fields(self, sides: Sides, count: int, passed: Sequence[Any]) -> list[Any]:
         """The words of each field; those that are passed on are what `passed` has of each side."""

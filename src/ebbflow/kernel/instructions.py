@@ -1,9 +1,9 @@
 """Expressions as instructions, which one loop carries out for all rows.
 
 What an expression computes is a tree of *instructions*: the words of a field, a constant, or an
-operation on what others give. A `Program` is the instructions of several expressions in order, each
-after those that it needs and each once. The loop carries out one instruction after the other for a
-block of rows, whose words stay in the caches of the processor.
+operation on what others give. Those of several expressions are put in order, each once and each
+after those that it needs. The loop carries out one after the other for a block of rows, whose words
+stay in the caches of the processor.
 
 An instruction gives a word for every row, and some tell rows that are *wrong*: those for which
 Python would raise, or an int would not fit. `a and b` forgets what is wrong with `b` where `a` is
@@ -50,14 +50,14 @@ Instruction = tuple[Any, ...]
 number of its side, and its own) or a function of sides, and WORD a word."""
 
 
-class Program:
+class Instructions:
     """Instructions that give the words of several results.
 
     >>> price, twice = (GIVEN, (0, 0)), (WORD, 2)
-    >>> program = Program([(MULTIPLY, price, twice), (LESS, price, twice)])
+    >>> program = Instructions([(MULTIPLY, price, twice), (LESS, price, twice)])
     >>> program.fields([lambda at: np.array([1, 30])], 2).tolist()
     [[2, 60], [1, 0]]
-    >>> Program([(LESS, price, twice)]).chosen([lambda at: np.array([1, 30])], 2).tolist()
+    >>> Instructions([(LESS, price, twice)]).chosen([lambda at: np.array([1, 30])], 2).tolist()
     [0]
     """
 

@@ -14,7 +14,7 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.columns import columns_of_rows
 from ebbflow.kernel.expressions import on_columns
-from ebbflow.kernel.instructions import BLOCK, GIVEN, LESS, WORD, Program
+from ebbflow.kernel.instructions import BLOCK, GIVEN, LESS, WORD, Instructions
 from ebbflow.kernel.words import Texts, decoded
 
 
@@ -105,7 +105,7 @@ def test_expressions_on_columns_are_those_of_python(seed: int) -> None:
         computed = on_columns(expression, [Row], texts)
     except NotInColumns:
         return
-    program, function = Program([computed.as_words(computed.form)]), by_python(expression)
+    program, function = Instructions([computed.as_words(computed.form)]), by_python(expression)
     tame = draw.random() < 0.5 and Constant(2**62) not in expression.walk()
     good: dict[Row, Any] = {}
     for _ in range(60):
@@ -130,12 +130,12 @@ def test_expressions_on_columns_are_those_of_python(seed: int) -> None:
 
 def test_the_rows_for_which_a_test_holds_are_chosen_over_all_blocks() -> None:
     numbers = np.arange(3 * BLOCK + 7)
-    few = Program([(LESS, (GIVEN, (0, 0)), (WORD, BLOCK + 1))])
+    few = Instructions([(LESS, (GIVEN, (0, 0)), (WORD, BLOCK + 1))])
     assert few.chosen([lambda at: numbers], len(numbers)).tolist() == list(range(BLOCK + 1))
     assert few.chosen([lambda at: numbers[:0]], 0).tolist() == []
 
 
 def test_words_that_are_not_side_by_side_are_read() -> None:
     numbers = np.arange(20).reshape(10, 2)
-    program = Program([(GIVEN, (0, 1)), (GIVEN, (0, 0))])
+    program = Instructions([(GIVEN, (0, 1)), (GIVEN, (0, 0))])
     assert program.rows([lambda at: numbers[:, at]], 10).tolist() == numbers[:, ::-1].tolist()

@@ -2,7 +2,7 @@
 
 Decided once, before the first epoch, stage by stage in the order in which they run. A stage runs on
 columns when the rows that it reads and gives have columns (`ebbflow.kernel.words`), its functions
-are traced and exact on arrays (`ebbflow.kernel.arithmetic`), and there is a kernel for it. An
+are traced and exact on words (`ebbflow.kernel.arithmetic`), and there is a kernel for it. An
 arrangement does when all who read it are joins and reduces that do, and these when all that they
 read do.
 """

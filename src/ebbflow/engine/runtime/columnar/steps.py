@@ -1,4 +1,4 @@
-"""Steps on one row at a time, on columns: filters are masks, and maps make columns."""
+"""Steps on one row at a time, on columns: filters choose rows, and maps make columns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ebbflow.expression.node import Expression, Record, Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns, both, truth
 from ebbflow.kernel.columns import Columns
-from ebbflow.kernel.expressions import RowOnColumns, on_columns, row_on_columns
+from ebbflow.kernel.expressions import RowOnColumns, by_calling, on_columns, row_on_columns
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.instructions import Program
+from ebbflow.kernel.instructions import Instructions
 from ebbflow.kernel.words import Texts, WordForm
 
 
@@ -23,11 +23,15 @@ class ChainOnColumns:
     """A chain of filters and maps on rows of a type."""
 
     def __init__(self, chain: Chain, row_type: Any, texts: Texts) -> None:
-        self.steps: list[tuple[Program | RowOnColumns, Any]] = []
+        self.steps: list[tuple[Instructions | RowOnColumns, Any]] = []
         tests: list[Computed] = []
         self.sign = chain.sign
         self.texts = texts
         for step in chain.steps:
+            if step.verb == "filter" and step.fn.expression is None:
+                self._filter(tests, row_type)  # it is not called for rows that are gone
+                self._filter([by_calling(step.fn, row_type, texts)], row_type)
+                continue
             expression = traced(step.fn)
             if step.verb == "filter":
                 tests.append(truth(on_columns(expression, [row_type], texts)))
@@ -47,13 +51,13 @@ class ChainOnColumns:
         """Have a filter by tests that come one after the other, if there are some."""
         if tests:
             all_of_them = reduce(partial(both, "and"), tests)
-            self.steps.append((Program([all_of_them.how]), row_type))
+            self.steps.append((Instructions([all_of_them.how]), row_type))
             tests.clear()
 
     def __call__(self, change: Columns) -> Columns:
         for step, row_type in self.steps:
             count = len(change)
-            if isinstance(step, Program):
+            if isinstance(step, Instructions):
                 chosen = step.chosen([change.words], count)
                 if len(chosen) < count:
                     change = change.taken(chosen, canonical=change.canonical)
@@ -83,9 +87,9 @@ class SideBySide:
         self.parts = parts
         self.forms = [part.form for part in parts]
         self.plain = [part.field[1] for part in parts if part.field is not None]
-        self.program: Program | None = None
+        self.program: Instructions | None = None
         if len(self.plain) < len(parts):
-            self.program = Program([part.as_words(part.form) for part in parts])
+            self.program = Instructions([part.as_words(part.form) for part in parts])
 
     def __call__(self, change: Columns) -> Any:
         count = len(change.weights)

@@ -59,7 +59,7 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
             for number, each in enumerate(reducers.looked)
         ]
         width = len(arranged.key_of.parts)
-        self.groups = Groups(width, reducers.totals, reducers.results, looked, reducers.folds)
+        self.groups = Groups(width, reducers.totals, reducers.results, looked, folds=reducers.folds)
         ColumnStage.__init__(self, of.by_rows, of.texts, self.groups)
         self.arranged, self.reducers, self.values = arranged, reducers, of.values
         self.cell = cell_of(reducers.stored, self.groups)
