@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.state.spine.columns import numbers_of
 from ebbflow.state.spine.hashing import Words
 from ebbflow.state.spine.part import EntryBatch, SegmentForm
 from ebbflow.state.spine.runs import runs
@@ -65,22 +64,22 @@ class FoundEntries:
 
     def key(self, at: int) -> tuple[str, Any]:
         """A column of the keys: its encoding, and the values."""
-        encoding = self.form.key.encodings[at]
-        return encoding, self._taken(encoding, [part.keys[at] for part in self.parts])
+        return self._taken(self.form.key.encodings[at], at, of_rows=False)
 
     def row(self, at: int) -> tuple[str, Any]:
         """A column of the rows or values."""
-        encoding = self.form.row.encodings[at]
-        return encoding, self._taken(encoding, [part.rows[at] for part in self.parts])
+        return self._taken(self.form.row.encodings[at], at, of_rows=True)
 
-    def _taken(self, encoding: str, columns: list[Any]) -> Any:
-        if encoding in _PLAIN and not any(column.null_count for column in columns):
-            numbers = map(numbers_of, columns)
-            found = [each.take(at) for each, at in zip(numbers, self.places, strict=True)]
-            return pa.array(found[0] if len(found) == 1 else np.concatenate(found))
+    def _taken(self, encoding: str, column: int, *, of_rows: bool) -> tuple[str, Any]:
+        if encoding in _PLAIN:
+            numbers = [part.numbers(column, of_rows=of_rows) for part in self.parts]
+            if not any(each is None for each in numbers):
+                found = [each.take(at) for each, at in zip(numbers, self.places, strict=True)]
+                return encoding, pa.array(found[0] if len(found) == 1 else np.concatenate(found))
+        columns = [(part.rows if of_rows else part.keys)[column] for part in self.parts]
         pairs = zip(columns, self.places, strict=True)
         taken = [pc.take(column, pa.array(at), boundscheck=False) for column, at in pairs]
-        return taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
+        return encoding, taken[0] if len(taken) == 1 else pa.concat_arrays(taken)
 
 
 def entries_of(segments: Sequence[Segment], wanted: Words) -> Iterator[FoundEntries]:

@@ -139,6 +139,21 @@ class EntryBatch:
             return self.words[places]
         return column_hashes(self.form.key, taken(self.keys, pa.array(places)))
 
+    def numbers(self, column: int, *, of_rows: bool) -> Any:
+        """A column of numbers of the rows, or of the keys, as NumPy has it; None where some are
+        not there. It is looked at once: chunks of large segments are asked again in every epoch."""
+        found = self._numbers.get((column, of_rows))
+        if found is None:
+            array = (self.rows if of_rows else self.keys)[column]
+            found = self._numbers[column, of_rows] = [
+                None if array.null_count else numbers_of(array)
+            ]
+        return found[0]
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, bool], list[Any]]:
+        return {}
+
     def whole(self) -> EntryBatch:
         """The same with hashes of 64 bits."""
         if not self.form.short:

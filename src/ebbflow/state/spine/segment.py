@@ -222,10 +222,10 @@ class Segment:
             near = self.chunks[i].short(asked) if part.form.short else asked
             begin = part.words.searchsorted(near, "left")
             end = part.words.searchsorted(near, "right")
-            if part.form.short:
-                _apart(part, begin, end, asked)
-            hits = list(_matching(part.second, begin, end, rows[low:high]))
-            places, owners = (np.concatenate(some) for some in zip(*hits, strict=True))
+            long = np.flatnonzero(end - begin > SHORT)
+            if part.form.short and len(long):
+                _apart(part, begin, end, asked, long)
+            places, owners = _matching(part.second, begin, end, rows[low:high])
             if len(places):
                 yield part, places, owners + low
 
@@ -235,10 +235,9 @@ class Segment:
             pass
 
 
-def _apart(part: EntryBatch, begin: Any, end: Any, asked: Words) -> None:
-    """Of the long stretches from `begin` to before `end` of a short form, leave what has the hash
+def _apart(part: EntryBatch, begin: Any, end: Any, asked: Words, long: Any) -> None:
+    """Of the `long` stretches from `begin` to before `end` of a short form, leave what has the hash
     that is asked for: row hashes are in order only there."""
-    long = np.flatnonzero(end - begin > SHORT)
     ends = (pc.take(key, pa.array(np.append(begin[long], end[long] - 1))) for key in part.keys)
     found = column_hashes(part.form.key, [*ends]).reshape(2, -1) != asked[long]
     for i in long[found.any(axis=0)].tolist():
@@ -248,21 +247,26 @@ def _apart(part: EntryBatch, begin: Any, end: Any, asked: Words) -> None:
         begin[i] += hash.searchsorted(asked[i], "left")
 
 
-def _matching(second: Words, begin: Any, end: Any, rows: Words) -> Iterator[tuple[Any, Any]]:
+def _matching(second: Words, begin: Any, end: Any, rows: Words) -> tuple[Any, Any]:
     """The places from `begin` to before `end` that have one of the row hashes, each its own, and
     which one that is. Short stretches are gone through all at once, long ones are searched."""
     length = end - begin
-    short = np.flatnonzero((length > 0) & (length <= SHORT))
-    yield short[:0], short[:0]
-    for step in range(int(length[short].max(initial=0))):
-        short = short[length[short] > step]
-        at = begin[short] + step
-        hit = second[at] == rows[short]
-        yield at[hit], short[hit]
-    for i in np.flatnonzero(length > SHORT).tolist():
+    long = np.flatnonzero(length > SHORT)
+    if len(long):
+        length = np.where(length > SHORT, 0, length)
+    owners = np.repeat(np.arange(len(length)), length)
+    places = np.arange(len(owners)) + np.repeat(begin - length.cumsum() + length, length)
+    hit = second[places] == rows[owners]
+    places, owners = places[hit], owners[hit]
+    if not len(long):
+        return places, owners
+    found = [places], [owners]
+    for i in long.tolist():
         inside = second[begin[i] : end[i]]
         first, last = (int(inside.searchsorted(rows[i], side)) for side in ("left", "right"))
-        yield np.arange(begin[i] + first, begin[i] + last), np.full(last - first, i)
+        found[0].append(np.arange(begin[i] + first, begin[i] + last))
+        found[1].append(np.full(last - first, i))
+    return np.concatenate(found[0]), np.concatenate(found[1])
 
 
 def damaged(ref: Ref | None, what: str) -> Damaged:
