@@ -52,7 +52,8 @@ class AsOfRows(AlignedRows):
         self.one_way = tolerance is None and direction != "nearest"
         """Whether answers are looked for in one direction, however far away."""
         self.ends = () if exact == (direction == "backward") else (LAST,)
-        """With a place before it, where the left rows begin whose answer is another behind it."""
+        """What is behind a place of the right in the token from which on left rows see that it is
+        passed: nothing, or what puts left rows at this place before it."""
 
     # ---- from scratch ----
 
