@@ -16,6 +16,7 @@ import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.errors import NotDeterministic
 from ebbflow.flow.running import planned
+from ebbflow.kernel import columns
 from ebbflow.reducer import RECOMPUTE, Reducer
 from ebbflow.testing import follow
 from ebbflow.zset import ZSet
@@ -84,6 +85,15 @@ def test_weights_are_repeated_and_rows_that_come_and_go_at_once_are_no_steps() -
     many = [view.step(sales={row: 5000}) for view in views]
     assert many[0] == many[1]
     assert "in rows, since a step" in views[0].explain()
+
+
+def test_no_row_is_made_for_the_steps_of_a_reducer(monkeypatch: pytest.MonkeyPatch) -> None:
+    view, expected = squares(columns=True), squares(columns=False)
+    table = some(300).to_arrow(Sale)
+    right = expected.step(sales=table).to_arrow()
+    monkeypatch.setattr(columns, "decoded", None)
+    change = view.step(sales=table).to_arrow()
+    assert sorted(change.to_pylist(), key=str) == sorted(right.to_pylist(), key=str)
 
 
 def test_a_reducer_of_the_row_as_a_whole_and_an_accumulator_that_starts_elsewhere() -> None:

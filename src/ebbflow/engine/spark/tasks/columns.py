@@ -106,7 +106,11 @@ class ColumnReplica(WaveRunner):
             return plain and name in self._keyed
         if name not in known and type(state) not in (SharedInput, InputState):
             return False
-        return forms_of(state.source.type) is not None
+        return self.has_columns(name)
+
+    def has_columns(self, name: str) -> bool:
+        """Whether the rows of an input have columns."""
+        return forms_of(self.replica.inputs[name].source.type) is not None
 
     def count(self, stages: Sequence[Stage]) -> int:
         """How many of these stages, and of the inputs that keep rows, are in columns."""

@@ -217,7 +217,9 @@ class EnterTask:
         """The batches of an input as columns."""
         inputs = columns.machine.inputs
         name = next((name for name, slot in inputs.items() if slot == self.slot), None)
-        if name is None or (self.by_key and not columns.takes(name, self.request)):
+        if name is None or not columns.has_columns(name):
+            raise RowsWanted
+        if self.by_key and not columns.takes(name, self.request):
             raise RowsWanted
         return columns.columns(name, pa.Table.from_batches(some))
 
