@@ -106,30 +106,38 @@ def _has_file(loop: Callable[..., Any]) -> bool:
     return not loop.__code__.co_filename.startswith("<")
 
 
-def _prefetched(typing: Any, rows: Any, at: Any) -> Any:
-    """How it is asked for the memory of a row of an array, which may be in two lines."""
+def _asking(ends: int) -> Any:
+    """How it is asked for the memory of a row of an array: where it begins, or at both ends."""
 
-    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, given[0])
-        number, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-        begin = builder.ptrtoint(array.data, number)
-        offset = builder.mul(builder.extract_value(array.strides, 0), given[1])
-        asked = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
-        asks = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), asked)
-        first = builder.add(begin, offset)
-        ends = [first]
-        if signature.args[0].ndim > 1:
+    def typed(typing: Any, rows: Any, at: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, given[0])
+            number, flag, pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
             length = builder.extract_value(array.strides, 0)
-            ends.append(builder.add(first, builder.sub(length, number(1))))
-        for end in ends:
-            place = builder.inttoptr(end, pointer)
-            builder.call(asks, [place, flag(0), flag(3), flag(1)])
-        return context.get_dummy_value()
+            begin = builder.add(builder.ptrtoint(array.data, number), builder.mul(length, given[1]))
+            asked = ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag])
+            asks = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), asked)
+            for place in (begin, builder.add(begin, builder.sub(length, number(1))))[:ends]:
+                at = builder.inttoptr(place, pointer)
+                builder.call(asks, [at, flag(0), flag(3), flag(1)])
+            return context.get_dummy_value()
 
-    return types.void(rows, types.int64), build
+        return types.void(rows, types.int64), build
+
+    return typed
+
+
+def _of_begin(typing: Any, rows: Any, at: Any) -> Any:
+    return _asking(1)(typing, rows, at)
+
+
+def _of_both_ends(typing: Any, rows: Any, at: Any) -> Any:
+    return _asking(2)(typing, rows, at)
 
 
 _intrinsic: Any = intrinsic
-prefetched: Callable[[Any, int], None] = _intrinsic(_prefetched)
+prefetched: Callable[[Any, int], None] = _intrinsic(_of_begin)
 """Ask for the memory of a row of an array, and go on: a loop that will read many rows here and
 there asks for them first, and does not wait for each."""
+prefetched_whole: Callable[[Any, int], None] = _intrinsic(_of_both_ends)
+"""The same for a row that may be in two lines of memory."""

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ebbflow.kernel.compiled import compiled, inlined, prefetched
+from ebbflow.kernel.compiled import compiled, inlined, prefetched, prefetched_whole
 
 EMPTY = -1
 SMALLEST = 16
@@ -183,11 +183,19 @@ def place_of(keys: Words, i: int, h: int, places: Words, store: Words) -> Any:
     mask = len(places) - 1
     tag = (h << BITS) & TAGS
     p = h & mask
-    while places[p] >= 0:
-        slot = places[p] ^ tag
-        if slot <= SLOTS and equal(keys, i, store, slot):
-            break
-        p = (p + 1) & mask
+    if keys.shape[1] == 1:
+        key = keys[i, 0]
+        while places[p] >= 0:
+            slot = places[p] ^ tag
+            if slot <= SLOTS and store[slot, 0] == key:
+                break
+            p = (p + 1) & mask
+    else:
+        while places[p] >= 0:
+            slot = places[p] ^ tag
+            if slot <= SLOTS and equal(keys, i, store, slot):
+                break
+            p = (p + 1) & mask
     return p
 
 
@@ -245,7 +253,7 @@ def look_ahead(
     for i in range(begin, end):
         place = places[hashes[i - begin] & mask]
         if place >= 0:
-            prefetched(store, place & SLOTS)
+            prefetched_whole(store, place & SLOTS)
 
 
 @inlined

@@ -12,7 +12,7 @@ import numpy as np
 
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.chained import MARK, NEXT, ChainedRows, half, is_touched, times
-from ebbflow.kernel.compiled import compiled, prefetched
+from ebbflow.kernel.compiled import compiled, prefetched_whole
 from ebbflow.kernel.hashing import BLOCK, Words
 from ebbflow.kernel.words import NULL
 
@@ -80,7 +80,7 @@ def _join(
         for i in range(begin, min(begin + BLOCK, len(slots))):
             if slots[i] != -1:
                 entry = half(keys, slots[i], first)
-                prefetched(store, entry)
+                prefetched_whole(store, entry)
                 walking[alive, 0], walking[alive, 1] = i, entry
                 alive += 1
         while alive > 0:
@@ -89,7 +89,7 @@ def _join(
                 i, entry = walking[at, 0], walking[at, 1]
                 after = half(halves, entry, 2 * width + NEXT)
                 if after != -1:
-                    prefetched(store, after)
+                    prefetched_whole(store, after)
                     walking[alive, 0], walking[alive, 1] = i, after
                     alive += 1
                 weight = store[entry, width]

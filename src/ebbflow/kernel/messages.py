@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyarrow.ipc import read_record_batch
 
 
-def numbers_of(batch: Any, kinds: str) -> tuple[Any, ...] | None:
-    """The numbers of a batch, column by column; `kinds` has for each column a "q", for ints, or a
+def numbers_of(batch: Any, letters: str) -> tuple[Any, ...] | None:
+    """The numbers of a batch, column by column; `letters` has for each column a "q", for ints, or a
     "d", for floats. None where some are null, or anything else is not as it should be.
 
     >>> batch = pa.record_batch({"id": [7, 8, 9], "price": [0.5, 1.5, 2.5]})
@@ -28,11 +28,11 @@ def numbers_of(batch: Any, kinds: str) -> tuple[Any, ...] | None:
     >>> numbers_of(pa.record_batch({"id": [7, None]}), "q")
     """
     rows = batch.num_rows
-    head = _head(len(kinds), rows)
+    head = _head(len(letters), rows)
     message = batch.serialize().to_pybytes()
     if not message.startswith(head):
         return None
-    return _numbers(kinds, rows).unpack_from(message, len(head))
+    return _numbers(letters, rows).unpack_from(message, len(head))
 
 
 def table_of_numbers(numbers: bytes, rows: int, schema: pa.Schema) -> pa.Table:
@@ -57,5 +57,5 @@ def _head(columns: int, rows: int) -> bytes:
 
 
 @lru_cache(1 << 10)
-def _numbers(kinds: str, rows: int) -> Struct:
-    return Struct("=" + "".join(f"{rows}{kind}" for kind in kinds))
+def _numbers(letters: str, rows: int) -> Struct:
+    return Struct("=" + "".join(f"{rows}{letter}" for letter in letters))

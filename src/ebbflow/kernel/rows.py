@@ -84,9 +84,7 @@ class RowTable:
             if at == len(rows):
                 break
             table.grow()
-        change.wrong, change.zeros = _checked(
-            change.found, change.count[0], table.keys, table.width
-        )
+        change.wrong, change.zeros = _checked(change.found, change.count[0])
         return change
 
     def keep(self) -> None:
@@ -180,19 +178,19 @@ def _look_up(
         else:
             store[slot, number] = count
             found[count, 0], found[count, 1], found[count, 2] = slot, i, weights[i]
+            found[count, 3] = store[slot, weight]
             count += 1
     done[0] = count
     return len(rows)
 
 
 @compiled
-def _checked(found: Words, count: int, store: Words, width: int) -> tuple[int, int]:
+def _checked(found: Words, count: int) -> tuple[int, int]:
     """Compute what the weights will be; gives the first that is negative, or EMPTY, and how many
     rows change nothing."""
     zeros = 0
     for i in range(count):
-        weight = store[found[i, 0], width] + found[i, 2]
-        found[i, 3] = weight
+        found[i, 3] += found[i, 2]
         zeros += found[i, 2] == 0
     for i in range(count):
         if found[i, 3] < 0:
@@ -214,10 +212,12 @@ def _write(found: Words, count: int, store: Words, width: int) -> int:
 def _drop(
     found: Words, done: Words, places: Words, store: Words, free: Words, state: Words
 ) -> None:
+    """Give back the slots of rows without weight: they are among those that will have none, or
+    had none."""
     count, done[0] = done[0], 0
     for i in range(count):
-        slot = found[i, 0]
-        if store[slot, state[2]] == 0:
+        slot, weight = found[i, 0], found[i, 3]
+        if (weight == 0 or weight == found[i, 2]) and store[slot, state[2]] == 0:
             taken_out(slot, places, store, free, state)
 
 

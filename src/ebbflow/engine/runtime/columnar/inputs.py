@@ -110,7 +110,7 @@ class _Expected:
         self.ints = np.array([form.name == "int" for form in self.forms])
         self.in_arrow = {*known} <= {"int64", "float64"}
         """Whether Arrow has the same numbers in memory."""
-        self.kinds = "".join("d" if form.name == "float" else "q" for form in self.forms)
+        self.letters = "".join("d" if form.name == "float" else "q" for form in self.forms)
         self.few_numbers = number_reader(row_type) if self.in_arrow else None
         self.texts = [
             (at, (row_type, at)) for at, form in enumerate(self.forms) if form.name == "text"
@@ -138,8 +138,8 @@ class _Expected:
             (table, *more) = change.to_batches()
             if more:
                 return None
-        ones = (1,) * count if table.num_columns == len(self.kinds) else ()
-        numbers = numbers_of(table, self.kinds if ones else self.kinds + "q")
+        ones = (1,) * count if table.num_columns == len(self.letters) else ()
+        numbers = numbers_of(table, self.letters if ones else self.letters + "q")
         return None if numbers is None else self.few_numbers(numbers + ones, count)
 
     def arrays(self, change: dict[str, Any]) -> list[Any] | None:
