@@ -25,13 +25,13 @@ from tests.spark.test_oracle import Reopened, running
 
 import ebbflow as ef
 from ebbflow.engine.local import run as run_here
-from ebbflow.engine.runtime.columnar import stored_cells
+from ebbflow.engine.runtime.columnar import stored_cells, stored_stages
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredArrangeStage
 from ebbflow.engine.spark.tasks import columns, replica, sending, single, transport
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
 from ebbflow.engine.spark.tasks.epochs import InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
-from ebbflow.errors import ChangeError, FunctionFailed
+from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.running import planned
 from ebbflow.kernel.columns import Columns
 from ebbflow.state.spine import part as spine_part
@@ -194,6 +194,55 @@ def test_a_task_in_columns_makes_no_rows(
     assert seen["epochs"] == 3, seen
     for change, row_type in tables:
         expected.step({"sales" if row_type is Sale else "shops": change})
+    assert view.value == expected.value
+    view.close()
+
+
+def _certain(plan: Any, *, check_input: bool = True) -> list[bool]:
+    stages = Replica(plan, check_input=check_input).columns.machine.stages
+    return [stage.certain for stage in stages if isinstance(stage, StoredArrangeStage)]
+
+
+def test_rows_that_follow_from_checked_inputs_are_not_looked_for_again(
+    seen: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def twice(key: str | None) -> tuple[Any, Any]:
+        sales, shops = ef.Input("sales", Sale, key=key), ef.Input("shops", Shop)
+        sizes = shops.select("size")
+        joined = sales.join(shops, on="city").select("city", "price")
+        joined = joined.join(sizes, left_on="price", right_on="size")
+        return sales, joined.group_by("city").agg(n=ef.count())
+
+    sales, sums = twice("id")
+    keyed, bags = planned({"output": sums.node}), planned({"output": twice(None)[1].node})
+    assert _certain(keyed) == [True, False, True, True]  # one of those of shops checks them
+    assert sorted(_certain(bags)) == [False, False, True, True]
+    assert not any(_certain(keyed, check_input=False)[1:])
+    less = sales - sales.filter(lambda row: row.price > 1)
+    shops = ef.Input("shops", Shop)
+    behind = planned({"output": less.join(shops, on="city").node})
+    assert not any(_certain(behind))
+    asked: list[int] = []
+    look = stored_stages.stored_weights
+    monkeypatch.setattr(
+        stored_stages, "stored_weights", lambda *given: asked.append(1) or look(*given)
+    )
+    view, expected = View(keyed, "single_task", path=tmp_path), sums.run()
+    dice = Random(3)
+    rows = [sale(dice, 0)._replace(id=i) for i in range(40)]
+    shop_rows = list({shop(dice, 0) for _ in range(9)})
+    steps: list[dict[str, Any]] = [
+        {"sales": rows, "shops": shop_rows},
+        {"sales": dict.fromkeys(rows[:9], -1)},
+        {"shops": dict.fromkeys(shop_rows[:3], -1)},
+    ]
+    for step, looked in zip(steps, [0, 0, 1], strict=True):
+        asked.clear()
+        assert view.step(step) == expected.step(step)
+        assert len(asked) == looked
+    for name, gone in (("shops", shop_rows[0]), ("sales", rows[0])):
+        with pytest.raises(AbsentRow):
+            view.step({name: {gone: -1}})
     assert view.value == expected.value
     view.close()
 

@@ -34,7 +34,11 @@ from ebbflow.engine.runtime.columnar.stored import (
     require_plain,
 )
 from ebbflow.engine.runtime.columnar.stored_keyed import StoredKeyed
-from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded, StoredStage
+from ebbflow.engine.runtime.columnar.stored_stages import (
+    RowsNeeded,
+    StoredArrangeStage,
+    StoredStage,
+)
 from ebbflow.engine.runtime.inputs import BagInput, InputState, SharedInput
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.machine import Machine
@@ -79,6 +83,7 @@ class ColumnReplica(WaveRunner):
         machine.use(stages, chosen.why)
         self.machine, self.why = machine, chosen.why
         self.stored = [stage for stage in stages if isinstance(stage, StoredStage)]
+        self._mark_certain()
         some = any(stage.in_columns for stage in stages)
         self.useful = some and not replica.forgetting.gates
         self._inputs: dict[str, StoredWeights] = {}
@@ -96,6 +101,22 @@ class ColumnReplica(WaveRunner):
             row_type = replica.plan.outputs[name].type
             if output.rows is not None and forms_of(row_type) is not None:
                 self._outputs[name] = StoredWeights(row_type, self.texts)
+
+    def _mark_certain(self) -> None:
+        """Say of which indexes all rows follow from inputs that are checked, by stages in columns,
+        whose functions give the same each time. A row that goes is there then, unless it is the
+        index that checks the input; and behind `-`, where rows may be missing."""
+        inputs, machine = self.replica.inputs, self.machine
+        if not all(node.bag for node in self.replica.plan.nodes()):
+            return
+        shared = [state.index for state in inputs.values() if isinstance(state, SharedInput)]
+        checked = {machine.inputs[name] for name, state in inputs.items() if state.keeps}
+        for stage in machine.stages:
+            if stage.slot not in self.why and checked.issuperset(stage.reads):
+                checked.add(stage.slot)
+                if isinstance(stage, StoredArrangeStage):
+                    index = stage.by_rows.index
+                    stage.certain = not any(index is each for each in shared)
 
     def takes(self, name: str, request: Request | None = None) -> bool:
         """Whether an input takes a change, or the rows of a request, as columns."""
