@@ -198,9 +198,9 @@ def test_a_task_in_columns_makes_no_rows(
     view.close()
 
 
-def _certain(plan: Any, *, check_input: bool = True) -> list[bool]:
+def _checked_before(plan: Any, *, check_input: bool = True) -> list[bool]:
     stages = Replica(plan, check_input=check_input).columns.machine.stages
-    return [stage.certain for stage in stages if isinstance(stage, StoredArrangeStage)]
+    return [stage.checked_before for stage in stages if isinstance(stage, StoredArrangeStage)]
 
 
 def test_rows_that_follow_from_checked_inputs_are_not_looked_for_again(
@@ -215,13 +215,13 @@ def test_rows_that_follow_from_checked_inputs_are_not_looked_for_again(
 
     sales, sums = twice("id")
     keyed, bags = planned({"output": sums.node}), planned({"output": twice(None)[1].node})
-    assert _certain(keyed) == [True, False, True, True]  # one of those of shops checks them
-    assert sorted(_certain(bags)) == [False, False, True, True]
-    assert not any(_certain(keyed, check_input=False)[1:])
+    assert _checked_before(keyed) == [True, False, True, True]  # one of those of shops checks them
+    assert sorted(_checked_before(bags)) == [False, False, True, True]
+    assert not any(_checked_before(keyed, check_input=False)[1:])
     less = sales - sales.filter(lambda row: row.price > 1)
     shops = ef.Input("shops", Shop)
     behind = planned({"output": less.join(shops, on="city").node})
-    assert not any(_certain(behind))
+    assert not any(_checked_before(behind))
     asked: list[int] = []
     look = stored_stages.stored_weights
     monkeypatch.setattr(

@@ -96,14 +96,14 @@ class StoredKeyStage(StoredStage, ColumnKeyStage):
 
 
 class StoredArrangeStage(StoredStage, ColumnArrangeStage):
-    """Rows by key, kept in a spine; the kernel has those of the change. It is `certain` where rows
-    that go are known to be there, as they follow from rows that were looked for."""
+    """Rows by key, kept in a spine; the kernel has those of the change. Rows that go are
+    `checked_before` where they follow from rows that an input has looked for: these are there."""
 
-    __slots__ = ("certain", "given")
+    __slots__ = ("checked_before", "given")
 
     def __init__(self, of: ColumnArrangeStage) -> None:
         super().__init__(of.by_rows, of.texts, of.reads_type, of.before, of.key_of)
-        self.chained.bag = self.certain = False
+        self.chained.bag = self.checked_before = False
         self.given: ArrangedColumns | None = None
 
     @property
@@ -119,7 +119,7 @@ class StoredArrangeStage(StoredStage, ColumnArrangeStage):
         if not arranged.columns.canonical:
             columns = self._everything()
             arranged = ArrangedColumns(columns, self.key_of(columns))
-        if self.by_rows.index.bag and not self.certain:
+        if self.by_rows.index.bag and not self.checked_before:
             self._require_there(arranged)
         self.given = arranged
         return arranged

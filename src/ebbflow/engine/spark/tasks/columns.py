@@ -83,7 +83,7 @@ class ColumnReplica(WaveRunner):
         machine.use(stages, chosen.why)
         self.machine, self.why = machine, chosen.why
         self.stored = [stage for stage in stages if isinstance(stage, StoredStage)]
-        self._mark_certain()
+        self._mark_checked()
         some = any(stage.in_columns for stage in stages)
         self.useful = some and not replica.forgetting.gates
         self._inputs: dict[str, StoredWeights] = {}
@@ -102,7 +102,7 @@ class ColumnReplica(WaveRunner):
             if output.rows is not None and forms_of(row_type) is not None:
                 self._outputs[name] = StoredWeights(row_type, self.texts)
 
-    def _mark_certain(self) -> None:
+    def _mark_checked(self) -> None:
         """Say of which indexes all rows follow from inputs that are checked, by stages in columns,
         whose functions give the same each time. A row that goes is there then, unless it is the
         index that checks the input; and behind `-`, where rows may be missing."""
@@ -116,7 +116,7 @@ class ColumnReplica(WaveRunner):
                 checked.add(stage.slot)
                 if isinstance(stage, StoredArrangeStage):
                     index = stage.by_rows.index
-                    stage.certain = not any(index is each for each in shared)
+                    stage.checked_before = not any(index is each for each in shared)
 
     def takes(self, name: str, request: Request | None = None) -> bool:
         """Whether an input takes a change, or the rows of a request, as columns."""
