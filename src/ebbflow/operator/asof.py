@@ -111,8 +111,9 @@ class AsOfRows(AlignedRows):
         except TypeError:  # from `<`: places on the left have an order with others of their own
             return False
         if pairs and place is not None:
-            self.give(pairs, () if other is None else other[1:], -more, out)
-            self.give(pairs, (row,), more, out)
+            found = () if other is None else other[1:]
+            self.give(pairs, found if more > 0 else (row,), -1, out)
+            self.give(pairs, (row,) if more > 0 else found, 1, out)
         return True
 
     def swept(self, left: Side, right: Side, out: dict[Any, int]) -> None:
