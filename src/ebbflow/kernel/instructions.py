@@ -15,7 +15,7 @@ Nothing here rounds or overflows where Python does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ from ebbflow.kernel.words import LARGEST, NULL, one_float
 _MAY_BE_WRONG = {
     PRESENT, ADD, SUBTRACT, MULTIPLY, FLOOR_DIVIDE, REMAINDER, FLOAT_DIVIDE, EXACT_FLOAT
 }  # fmt: skip
-_FORGET = {AND, OR, CHOICE}
 BLOCK = 1 << 9
 """For so many rows an instruction is carried out before the next one is."""
 EXACT = 1 << 53
@@ -210,9 +209,7 @@ def _wrong(
     if code[a, 4]:
         for i in range(size):
             wrong[k, i] = wrong[a, i]
-    if op > CHOICE and op > FLOAT_DIVIDE:
-        return
-    if op in (PRESENT, NOT, ABSENT, FALSE):
+    if op > FLOAT_DIVIDE or op in (PRESENT, NOT, ABSENT, FALSE):
         return
     if code[b, 4]:
         for i in range(size):
@@ -376,7 +373,3 @@ def _part_of_day(op: int, days: Any) -> Any:
     if op == MONTH:
         return month - 9 if in_next else month + 3
     return years + era * 400 + (1 if in_next else 0)
-
-
-Outside = Callable[[Sides], Words]
-"""What gives the words of something that is computed elsewhere."""
