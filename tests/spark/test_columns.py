@@ -11,6 +11,7 @@ import math
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -31,6 +32,7 @@ from ebbflow.engine.spark.tasks import columns, replica, sending, single, transp
 from ebbflow.engine.spark.tasks.columns import ColumnReplica
 from ebbflow.engine.spark.tasks.epochs import InputChange
 from ebbflow.engine.spark.tasks.replica import Replica
+from ebbflow.engine.spark.tasks.report import TaskReport
 from ebbflow.errors import AbsentRow, ChangeError, FunctionFailed
 from ebbflow.flow.running import planned
 from ebbflow.kernel.columns import Columns
@@ -44,20 +46,28 @@ MODES = ["single_task", "staged"]
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """What ran in columns, and why the rest did not. A task that fails in columns otherwise than by
-    saying so is a mistake here, though rows would mend it."""
+def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """What ran in columns, and why the rest did not. A function that fails in columns and not in
+    rows is a mistake here, though rows would mend it."""
     found: Counter[str] = Counter()
+    failed_alone: list[str] = []
+    report = TaskReport.failed
+
+    def failed(*given: Any) -> TaskReport:
+        failed_alone.clear()
+        return report(*given)
 
     def counting(run: Any) -> Any:
         def counted(self: ColumnReplica, *given: Any) -> Any:
+            assert not failed_alone
             try:
                 made = run(self, *given)
             except RowsNeeded as why:
                 found[f"rows: {why.what}"] += 1
                 raise
             except FunctionFailed as error:
-                raise AssertionError(f"a task in columns failed: {error}") from error
+                failed_alone.append(str(error))
+                raise
             found["epochs"] += 1
             found.update(type(stage).__name__ for stage in self.stored)
             return made
@@ -67,7 +77,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     for name in ("all_at_once", "wave"):
         monkeypatch.setattr(ColumnReplica, name, counting(getattr(ColumnReplica, name)))
     monkeypatch.setattr(sending, "COLUMNS_FROM", 0)
-    return found
+    monkeypatch.setattr(TaskReport, "failed", staticmethod(failed))
+    yield found
+    assert not failed_alone
 
 
 class Mixed(Reopened):
