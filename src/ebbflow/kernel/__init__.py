@@ -7,8 +7,11 @@ compiles: no row is a Python object.
 
     words, texts     values as words, and back
     columns          a change as columns; rows are made of it where somebody asks for rows
-    messages         Arrow tables of a few numbers, as columns and back
-    expressions      traced expressions on columns, of the arithmetic of arrays (arithmetic)
+    pending          words that are made when somebody asks for them
+    arrow_words      columns of Arrow and NumPy as words, and back; arrow_batches: small tables in
+                     one loop, with few different texts (arrow_texts); messages: a few numbers
+    expressions      traced expressions on columns, as instructions that one loop carries out
+                     (instructions); arithmetic: what Python computes, in words
     hashing          the hash table that the others are made of: words to a slot
     groups           the cells of groups: counts and sums by key; their loops are in group_loops
     values           how often each value of a group is there: minimum, maximum, different values

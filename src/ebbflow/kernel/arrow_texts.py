@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from ebbflow.kernel.addresses import bytes_at, halves_at
-from ebbflow.kernel.columns import Pending, arrow_words
+from ebbflow.kernel.arrow_words import arrow_words
 from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.hashing import EMPTY, Words
+from ebbflow.kernel.pending import Pending
 from ebbflow.kernel.words import NULL, NumberedTexts, WordForm
 
 MOST = 1 << 10

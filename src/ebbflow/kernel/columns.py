@@ -17,20 +17,26 @@ from typing import Any
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.arrow_words import (
+    array_of_numbers,
+    arrow_column,
+    arrow_words,
+    memory_of,
+    numpy_column,
+)
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.messages import table_of_numbers
+from ebbflow.kernel.pending import ArrowColumn, ChosenRows
 from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import (
     NULL,
-    NumberedTexts,
     Texts,
     WordForm,
     decoded,
     encoded,
     forms_of,
     int_words,
-    one_float,
 )
 from ebbflow.record import fields_of
 from ebbflow.zset import without_zeros
@@ -94,7 +100,7 @@ class Columns(Mapping[Any, int]):
 
     def taken(self, chosen: Any, *, canonical: bool = False) -> Columns:
         """Some of the rows: those at these places, or where a mask is true."""
-        fields = [_Chosen(self.given, at, chosen) for at in range(len(self.given))]
+        fields = [ChosenRows(self.given, at, chosen) for at in range(len(self.given))]
         return Columns(self.type, fields, self.weights[chosen], self.texts, canonical=canonical)
 
     def consolidated(self) -> Columns:
@@ -123,7 +129,7 @@ class Columns(Mapping[Any, int]):
         arrays = [
             arrow_column(form, self.words(at), self.texts) for at, form in enumerate(self.forms)
         ]
-        arrays.append(_array(pa.int64(), np.ascontiguousarray(self.weights)))
+        arrays.append(array_of_numbers(pa.int64(), np.ascontiguousarray(self.weights)))
         return pa.Table.from_arrays(arrays, schema=schema)
 
     def arrays(self) -> dict[str, Any]:
@@ -262,84 +268,6 @@ def _are_numbers(row_type: Any) -> bool:
     return {*(forms_of(row_type) or ())} <= {WordForm("int"), WordForm("float")}
 
 
-class Pending:
-    """The words of a field that are made when somebody asks for them by calling it, and once."""
-
-    __slots__ = ("made",)
-
-    made: Any
-
-    def __call__(self) -> Any:
-        """The words of all rows."""
-        raise NotImplementedError
-
-    def chosen(self, rows: Any) -> Any:
-        """The words of some rows."""
-        return self()[rows]
-
-    def unnumbered(self) -> tuple[list[str], Any] | None:
-        """Of a field of texts that have no numbers yet: the texts, and which of them each row has,
-        or None where each has its own. None where their words are at hand, or as soon made."""
-        return None
-
-
-class _ArrowColumn(Pending):
-    """The words of an Arrow column."""
-
-    __slots__ = ("column", "form", "texts")
-
-    def __init__(self, form: WordForm, column: Any, texts: NumberedTexts) -> None:
-        self.form, self.column, self.texts, self.made = form, column, texts, None
-
-    def __call__(self) -> Any:
-        if self.made is None:
-            self.made = arrow_words(self.form, self.column, self.texts)
-        return self.made
-
-    def unnumbered(self) -> tuple[list[str], Any] | None:
-        if self.made is not None or self.form.name != "text" or self.column.null_count:
-            return None
-        encoded = self.column.combine_chunks().dictionary_encode()
-        if hasattr(encoded, "num_chunks"):
-            return None
-        return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
-
-
-class _Chosen(Pending):
-    """Those of some rows of a field that is among `given`."""
-
-    __slots__ = ("at", "given", "rows")
-
-    def __init__(self, given: Any, at: int, rows: Any) -> None:
-        self.given, self.at, self.rows, self.made = given, at, rows, None
-
-    def __call__(self) -> Any:
-        if self.made is None:
-            self.made = self._at(self.rows)
-        return self.made
-
-    def chosen(self, rows: Any) -> Any:
-        return self._at(self.rows[rows]) if self.made is None else self.made[rows]
-
-    def unnumbered(self) -> tuple[list[str], Any] | None:
-        found = self.given[self.at]
-        apart = None
-        if self.made is None and isinstance(found, Pending):
-            apart = found.unnumbered()
-        if apart is None:
-            return None
-        texts, places = apart
-        rows = np.arange(len(texts))[self.rows] if places is None else places[self.rows]
-        used, places = np.unique(rows, return_inverse=True)
-        return [texts[at] for at in used.tolist()], places
-
-    def _at(self, rows: Any) -> Any:
-        found = self.given[self.at]
-        if isinstance(found, Pending):
-            return found.chosen(rows)
-        return (found() if callable(found) else found)[rows]
-
-
 def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> Columns:
     """A change of rows as columns."""
     forms = forms_of(row_type)
@@ -380,11 +308,11 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     fields = [
         arrow_words(form, table.column(at), now)
         if form.name == "int"  # of which some do not fit
-        else _ArrowColumn(form, table.column(at), now)
+        else ArrowColumn(form, table.column(at), now)
         for at, form in enumerate(forms)
     ]
     if table.num_columns > len(forms):
-        weights = _memory(table.column(len(forms)))
+        weights = memory_of(table.column(len(forms)))
         if weights is None:
             weights = np.array(table.column(len(forms)))
     else:
@@ -413,19 +341,6 @@ def beyond(weights: Any, most: int) -> bool:
 
 
 @compiled
-def holds(words: Any, word: int) -> bool:
-    """Whether a word is among words.
-
-    >>> holds(np.array([3, 5]), 5)
-    True
-    """
-    found = False
-    for i in range(len(words)):
-        found |= words[i] == word
-    return found
-
-
-@compiled
 def out_of_range(words: Any, ints: Any, most: int) -> bool:
     """Whether words of several fields, of which some are `ints`, and last the weights, have an int
     that does not fit, or a weight that is zero or larger than so much.
@@ -445,141 +360,3 @@ def out_of_range(words: Any, ints: Any, most: int) -> bool:
         weight = words[last, i]
         found |= weight == 0 or weight > most or weight < -most
     return found
-
-
-class _Memory:
-    """Numbers of 64 bits that Arrow has, as NumPy asks for them."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-
-def _memory(column: Any) -> Any:
-    """The numbers of 64 bits in an Arrow column, where they are one after the other and none is
-    null; None where they are not. Nobody may write to them, though it would be possible: loops are
-    compiled once for arrays that can be written to, and once more for others."""
-    array = column
-    if hasattr(column, "num_chunks"):
-        if column.num_chunks != 1:
-            return None
-        array = column.chunk(0)
-    if array.null_count:
-        return None
-    count, buffer = len(array), array.buffers()[1]
-    if buffer is None or not count:
-        return None
-    made: Any = _Memory()
-    made.owner = buffer
-    made.__array_interface__ = {
-        "shape": (count,), "typestr": _INT64, "version": 3,
-        "data": (buffer.address + 8 * array.offset, False),
-    }  # fmt: skip
-    return np.asarray(made)
-
-
-_INT64 = np.dtype(np.int64).str
-_INT = WordForm("int")
-
-
-def arrow_words(form: WordForm, column: Any, texts: Texts | NumberedTexts) -> Any:
-    """The words of an Arrow column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if form.name in ("int", "float") and column.type.bit_width == 64:
-        words = _memory(column)
-        if words is not None and form.name == "float":
-            return one_float(words.view(np.float64))
-        if words is not None:
-            return _without_null(words)
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    absent = np.asarray(array.is_null()) if array.null_count else None
-    if absent is not None and not form.optional:
-        raise DoesNotFit(f"None in a field of {form.name}")
-    if form.name == "text":
-        encoded = array.dictionary_encode()
-        numbers = np.array(texts.words(encoded.dictionary.to_pylist()), np.int64)
-        places = encoded.indices
-        if absent is not None:
-            places = places.fill_null(0)
-            numbers = numbers if len(numbers) else np.zeros(1, np.int64)
-        words = numbers[np.asarray(places)]
-    elif form.name == "float":
-        words = one_float(np.asarray(pc.fill_null(array, 0.0) if array.null_count else array))
-    else:
-        other = {"date": pa.int32(), "time": pa.int64(), "bool": pa.uint8()}.get(form.name)
-        plain = array if other is None else array.cast(other)
-        words = np.asarray(plain.fill_null(0) if array.null_count else plain)
-        words = words.astype(np.int64)  # a copy, which can be written to
-        if form.name == "int":
-            _without_null(words)
-    if absent is not None:
-        words[absent] = NULL
-    return words
-
-
-def _without_null(words: Any) -> Any:
-    """Words of ints, if none of them is what None is."""
-    if holds(words, NULL):
-        raise DoesNotFit("the smallest int of 64 bits")
-    return words
-
-
-def _array(type: Any, words: Any) -> Any:
-    """An Arrow array of numbers of 64 bits, none of them null; nothing is copied."""
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(type, len(words), [None, pa.py_buffer(words)], 0)
-
-
-def numpy_column(form: WordForm, words: Any, texts: Texts) -> Any:
-    """Words as a NumPy array: of ints, floats, truth values and times of NumPy's own; of texts, and
-    where there may be None, of Python's objects.
-
-    >>> numpy_column(WordForm("date"), np.array([1, 2]), Texts()).tolist()
-    [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]
-    """
-    if form == _INT:
-        return words.view()
-    if form.optional or form.name == "text":
-        made = np.empty(len(words), object)
-        made[:] = decoded(form, words, texts)
-        return made
-    if form.name == "bool":
-        return words != 0
-    if form.name == "date":
-        return words.view("datetime64[D]")
-    return words.view("float64" if form.name == "float" else "datetime64[us]")
-
-
-def arrow_column(form: WordForm, words: Any, texts: Texts) -> Any:
-    """Words as an Arrow array; the other way round."""
-    import pyarrow as pa
-
-    absent = words == NULL if form.optional and holds(words, NULL) else None
-    if absent is None and form.name in ("int", "float") and words.flags.c_contiguous:
-        return _array(pa.int64() if form.name == "int" else pa.float64(), words)
-    if form.name == "text":
-        places = pa.array(words, mask=absent)
-        return pa.DictionaryArray.from_arrays(*_dictionary(places, texts)).cast(pa.utf8())
-    if form.name == "float":
-        return pa.array(words.view(np.float64), mask=absent)
-    if form.name == "bool":
-        return pa.array(words != 0, mask=absent)
-    if form.name == "date":
-        days = words if absent is None else np.where(absent, 0, words)
-        return pa.array(days.astype(np.int32), pa.date32(), mask=absent)
-    if form.name == "time":
-        return pa.array(words, pa.timestamp("us"), mask=absent)
-    return pa.array(words, mask=absent)
-
-
-def _dictionary(numbers: Any, texts: Texts) -> tuple[Any, Any]:
-    """Numbers of texts as places in a dictionary of only those that are there."""
-    import pyarrow as pa
-
-    encoded = numbers.dictionary_encode()
-    known = texts.known
-    used = [known[number] for number in encoded.dictionary.to_pylist()]
-    return encoded.indices, pa.array(used, pa.utf8())

@@ -38,8 +38,8 @@ from ebbflow.kernel.arithmetic import (
     of_one,
     required,
 )
-from ebbflow.kernel.columns import Pending
 from ebbflow.kernel.instructions import DAY, GIVEN, MONTH, YEAR, Instructions, Sides
+from ebbflow.kernel.pending import Pending
 from ebbflow.kernel.words import Texts, WordForm, decoded, encoded, forms_of
 from ebbflow.record import fields_of
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ebbflow.kernel.arrow_batches import batch_words, layout_of
-from ebbflow.kernel.columns import arrow_words
+from ebbflow.kernel.arrow_words import arrow_words
 from ebbflow.kernel.words import Texts, WordForm
 
 HARD: dict[str, list[Any]] = {

@@ -34,13 +34,13 @@ from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arrow_batches import batch_words, layout_of
 from ebbflow.kernel.arrow_texts import TextColumn
+from ebbflow.kernel.arrow_words import holds
 from ebbflow.kernel.columns import (
     HEAVIEST,
     Columns,
     FewColumns,
     columns_of_rows,
     columns_of_table,
-    holds,
     out_of_range,
 )
 from ebbflow.kernel.few import FEW

@@ -27,7 +27,8 @@ from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.columns import Columns, arrow_column
+from ebbflow.kernel.arrow_words import arrow_column
+from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.words import Texts, WordForm, forms_of

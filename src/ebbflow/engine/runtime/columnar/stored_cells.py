@@ -38,7 +38,7 @@ from ebbflow.engine.runtime.columnar.reducers import (
 from ebbflow.engine.runtime.columnar.written import KeptNumbers
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.columns import arrow_column, arrow_words
+from ebbflow.kernel.arrow_words import arrow_column, arrow_words
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
 from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode
