@@ -27,7 +27,7 @@ from ebbflow.kernel.arrow_words import (
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.messages import table_of_numbers
-from ebbflow.kernel.pending import ArrowColumn, ChosenRows
+from ebbflow.kernel.pending import ArrowColumn, TakenRows
 from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import (
     NULL,
@@ -100,7 +100,7 @@ class Columns(Mapping[Any, int]):
 
     def taken(self, chosen: Any, *, canonical: bool = False) -> Columns:
         """Some of the rows: those at these places, or where a mask is true."""
-        fields = [ChosenRows(self.given, at, chosen) for at in range(len(self.given))]
+        fields = [TakenRows(self.given, at, chosen) for at in range(len(self.given))]
         return Columns(self.type, fields, self.weights[chosen], self.texts, canonical=canonical)
 
     def consolidated(self) -> Columns:

@@ -53,7 +53,7 @@ class ArrowColumn(Pending):
         return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
 
 
-class ChosenRows(Pending):
+class TakenRows(Pending):
     """Those of some rows of a field that is among `given`."""
 
     __slots__ = ("at", "given", "rows")
