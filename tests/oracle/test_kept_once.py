@@ -199,7 +199,7 @@ INTERRUPTED = ["both narrow", "semi", "full", "right is wide", "left, and a redu
 @pytest.mark.parametrize("name", INTERRUPTED)
 def test_an_interrupt_anywhere_leaves_an_epoch_done_or_not_done(name: str) -> None:
     raised = 0
-    for point in range(3, 4_000, 131 // MORE or 1):
+    for point in range(3, 4_000, 353 // MORE or 1):
         dice = Random(f"{name} {point}")
         view = PROGRAMS[name].run(columns=False)
         there: dict[str, ZSet[Any]] = {each: ZSet() for each in view.plan.sources}

@@ -50,10 +50,9 @@ class OutputState:
         self.seen: ZSet[Any] | None = None
 
     def prepare(self, delta: Any) -> Rows | None:
-        """The rows, ready to `keep` a change; None where none are kept, or no longer."""
+        """The rows that are kept, ready to `keep` a change; None where they are let go."""
         rows = self.rows
-        if rows is None:
-            return None
+        assert rows is not None
         if self._row_by_row and len(delta) > MANY and len(rows.rows) < 2 * len(delta):
             self.rows = None
             return None

@@ -132,8 +132,8 @@ class RunningProgram:
         if self.forgetting.active:
             keeping += self.forgetting.due(sum(map(len, changes.values())))
         for name, delta in deltas.items():
-            rows = outputs[name].prepare(delta)
-            if rows is not None:
+            output = outputs[name]
+            if output.rows is not None and (rows := output.prepare(delta)) is not None:
                 keeping.append(rows)
         if batch is not None:
             self.batches.prepare(batch, epoch)
