@@ -108,10 +108,9 @@ class _Expected:
         self.few = None if self.dtypes is None else array_reader(row_type, self.dtypes)
         """What makes rows of arrays of a few."""
         self.ints = np.array([form.name == "int" for form in self.forms])
-        self.in_arrow = {*known} <= {"int64", "float64"}
-        """Whether Arrow has the same numbers in memory."""
+        in_arrow = {*known} <= {"int64", "float64"}  # Arrow has the same numbers in memory
         self.letters = "".join("d" if form.name == "float" else "q" for form in self.forms)
-        self.few_numbers = number_reader(row_type) if self.in_arrow else None
+        self.few_numbers = number_reader(row_type) if in_arrow else None
         self.texts = [
             (at, (row_type, at)) for at, form in enumerate(self.forms) if form.name == "text"
         ]
@@ -127,19 +126,18 @@ class _Expected:
         """The rows of arrays, or of an Arrow table, of a few rows that are all different."""
         if type(change) is dict:
             return None if self.few is None else self.few(change)
-        table, count = change, getattr(change, "num_rows", 0)
+        count = getattr(change, "num_rows", 0)
         if (
             self.few_numbers is None or not 0 < count <= FEW
             or not isinstance(change, (pa.Table, pa.RecordBatch))
             or not self.has_schema(change) or not self.own
         ):  # fmt: skip
             return None
-        if isinstance(change, pa.Table):
-            (table, *more) = change.to_batches()
-            if more:
-                return None
-        ones = (1,) * count if table.num_columns == len(self.letters) else ()
-        numbers = numbers_of(table, self.letters if ones else self.letters + "q")
+        batch = _one_batch(change)
+        if batch is None:
+            return None
+        ones = (1,) * count if batch.num_columns == len(self.letters) else ()
+        numbers = numbers_of(batch, self.letters if ones else self.letters + "q")
         return None if numbers is None else self.few_numbers(numbers + ones, count)
 
     def arrays(self, change: dict[str, Any]) -> list[Any] | None:
@@ -159,13 +157,8 @@ class _Expected:
         something is not as it should be."""
         if self.layout is None or not 0 < table.num_rows <= SMALL_TABLE:
             return None
-        batch = table
-        if isinstance(table, pa.Table):
-            batches = table.to_batches()
-            if len(batches) > 1:
-                return None
-            (batch,) = batches
-        found = batch_words(batch, self.layout, HEAVIEST)
+        batch = _one_batch(table)
+        found = None if batch is None else batch_words(batch, self.layout, HEAVIEST)
         if found is None:
             return None
         (*fields, weights), where = found
@@ -206,6 +199,15 @@ class _Expected:
             for at, form in enumerate((*self.forms, REQUIRED)[: table.num_columns])
             if not form.optional
         )
+
+
+def _one_batch(table: Any) -> Any:
+    """The rows of an Arrow table that has some, where they are one after the other in memory; None
+    where they are not."""
+    if not isinstance(table, pa.Table):
+        return table
+    batch, *more = table.to_batches()
+    return None if more else batch
 
 
 SMALL_TABLE = 1 << 12
