@@ -15,12 +15,18 @@ PROGRAM = TARGET / "release" / "differential"
 
 
 def is_built(build: bool) -> bool:
-    """Whether the program is there. It is built, if that is wanted, the first time, in minutes."""
+    """Whether the program is there. It is built, if that is wanted, in minutes: the first time, and
+    when its text has changed."""
     path = os.pathsep.join([os.environ.get("PATH", ""), str(Path.home() / ".cargo" / "bin")])
-    if build and not PROGRAM.exists() and (cargo := shutil.which("cargo", path=path)):
+    if build and not _is_new() and (cargo := shutil.which("cargo", path=path)):
         print("building the program in Rust, once", file=sys.stderr, flush=True)
         subprocess.run([cargo, "build", "--release", "--quiet"], cwd=FOLDER, check=False)
     return PROGRAM.exists()
+
+
+def _is_new() -> bool:
+    changed = max(file.stat().st_mtime for file in (FOLDER / "src").iterdir())
+    return PROGRAM.exists() and PROGRAM.stat().st_mtime >= changed
 
 
 class RustProgram:

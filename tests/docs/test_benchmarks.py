@@ -464,6 +464,18 @@ def test_columns_are_held_to_others_by_their_own_figures(monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
+def test_the_papers_queries_are_measured_in_columns() -> None:
+    """What they give is compared with pairs by hand where it is measured."""
+    found = run(FOLDER / "paper_004_columns.py")
+    engines = ["rows trusting", "rows", "columns trusting, arrays", "columns, arrays"]
+    for work in ("pairs", "greatest"):
+        rows = {row["contestant"]: row for row in found["rows"] if row["work"] == work}
+        assert list(rows)[:4] == engines
+        assert all(row["µs"] > 0 for row in rows.values())
+        assert ("differential" in rows) != ("differential" in found["not installed"])
+
+
+@pytest.mark.slow
 def test_a_keystroke_is_measured_in_texts_of_several_sizes() -> None:
     found = run(FOLDER / "text.py")
     assert [row["characters"] for row in found["rows"]] == [100_000, 1_000_000]

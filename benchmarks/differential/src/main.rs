@@ -1,4 +1,5 @@
-//! Some queries in differential dataflow, for `benchmarks/loops.py` and `benchmarks/columns.py`.
+//! Some queries in differential dataflow, for `benchmarks/loops.py`, `columns.py` and
+//! `paper_004_columns.py`.
 //!
 //! One worker, driven by lines on standard input, so that it takes its changes in turns with others.
 //! Lines of changes are told where they are read, in `loops.rs` and `relations.rs`; behind them come
@@ -16,10 +17,10 @@ use std::fmt::Debug;
 use std::str::FromStr;
 
 fn main() {
-    let query = std::env::args().nth(1).expect("reachability, components, group or join");
+    let query = std::env::args().nth(1).expect("reachability, components, group, join, pairs or greatest");
     match query.as_str() {
         "reachability" | "components" => loops::run(query),
-        "group" | "join" => relations::run(query),
+        "group" | "join" | "pairs" | "greatest" => relations::run(query),
         other => panic!("there is no query {other}"),
     }
 }

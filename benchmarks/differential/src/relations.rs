@@ -1,4 +1,5 @@
-//! Sums and counts by key, and a join. The rows of inputs have three numbers: an id, a key, a value.
+//! Sums and counts by key, a join, and the two queries of `benchmarks/paper_004_columns.py`. The rows
+//! of inputs have three numbers: an id, a key, a value; for those two queries the first alone counts.
 //!
 //!     0 17 3 5 1      the row (17, 3, 5) of input 0 comes (1) or goes (-1) with the next step
 
@@ -17,7 +18,11 @@ type Row = (i64, i64, i64);
 type Answer = [i64; 5];
 
 pub fn run(query: String) {
-    let width = if query == "group" { 3 } else { 5 };
+    let width = match query.as_str() {
+        "group" => 3,
+        "join" => 5,
+        _ => 2,
+    };
     timely::execute_directly(move |worker| {
         let mut probe = Handle::new();
         let changes: Rc<RefCell<Vec<(Answer, isize)>>> = Rc::default();
@@ -32,6 +37,19 @@ pub fn run(query: String) {
                         let row = [*key, *sum as i64, *n as i64, 0, 0];
                         found.borrow_mut().push((row, *weight))
                     })
+                    .probe_with(&mut probe);
+            } else if query == "pairs" || query == "greatest" {
+                let tens = left.filter(|row| row.0 % 10 == 0).map(|row| (row.0 % 500, row.0));
+                let fives = right.filter(|row| row.0 % 5 == 0).map(|row| (row.0 % 1000, row.0));
+                let mut pairs = tens.join_map(fives, |_, x, y| [*x, *y, 0, 0, 0]);
+                if query == "greatest" {
+                    pairs = pairs
+                        .map(|pair| ((), pair))
+                        .reduce(|_, all, out| out.push((*all[all.len() - 1].0, 1)))
+                        .map(|(_, pair)| pair);
+                }
+                pairs
+                    .inspect(move |(row, _, weight)| found.borrow_mut().push((*row, *weight)))
                     .probe_with(&mut probe);
             } else {
                 let left = left.map(|(id, key, value)| (key, (id, value)));
