@@ -10,8 +10,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.oracle.column_programs import Sale, Shop, sale, shop
+from tests.oracle.column_programs import Sale, sale, shop
 from tests.oracle.interrupts import interrupted
+from tests.oracle.ordered_programs import ends, top
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -25,19 +26,6 @@ MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
 pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 KEPT, FEW_GONE = forgetting.MANY, ranked.FEW_GONE
 TEXTS = ["Rome", "Oslo", "", "Łódź", "Rom", "Rome\0", "Rome-Fiumicino", "Rome-Ciampino", "\ud800"]
-SALES: list[Any] = [
-    "price", "rate", "city", "tax", "day", "paid", lambda r: r.price % 3, lambda r: -r.id,
-    lambda r: (r.tax, r.city), lambda r: r.rate * 2, lambda r: r.city[1:], ("city", "price"),
-]  # fmt: skip
-SHOPS: list[Any] = [
-    "owner",
-    "opened",
-    "score",
-    "at",
-    "size",
-    ("size", "city"),
-    lambda r: r.size * 2,
-]
 
 
 @pytest.fixture(autouse=True)
@@ -74,36 +62,6 @@ def epochs(
         yield epoch
 
 
-def order(random: Random, parts: list[Any]) -> Any:
-    if random.random() < 0.5:
-        return random.choice(parts)
-    chosen = random.sample(parts, random.randrange(1, 4))
-    return tuple(ef.desc(each) if random.random() < 0.5 else each for each in chosen)
-
-
-def top(random: Random) -> Any:
-    """The first rows of a collection, and sometimes more behind them."""
-    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
-    shape = random.randrange(5)
-    rows, parts = (shops, SHOPS) if shape == 0 else (sales, SALES)
-    if shape == 1:
-        rows = sales.filter(lambda r: r.price > 0)
-    if shape == 2:
-        rows = sales.join(shops.select("city", "size"), on="city").select("city", "id", "size")
-        parts = ["size", "id", "city", lambda r: r.size - r.id]
-    per = random.choice([None, "city", "city", ("city", lambda r: r.id > 9)])
-    per = "city" if shape in (0, 2) and per is not None else per
-    n, by = random.choice([1, 1, 2, 3, 7, 100]), order(random, parts)
-    if random.random() < 0.4:
-        offset = random.choice([0, 1, 2, 5])
-        return rows.limit(n, order=by, per=per, offset=offset, descending=random.random() < 0.3)
-    smallest, ties = random.random() < 0.5, random.random() < 0.2 and not isinstance(by, tuple)
-    found: Any = rows.top_k(n, by=by, per=per, smallest=smallest, ties=ties)
-    if shape == 3:
-        return found.group_by("city").agg(n=ef.count(), sum=ef.sum("id"))
-    return found
-
-
 def followed(made: Any, seeds: range, stage: str) -> Counter[str]:
     seen: Counter[str] = Counter()
     for seed in seeds:
@@ -127,30 +85,6 @@ def test_oracle_the_first_rows_in_columns_equal_batch() -> None:
     seen = followed(top, range(80 * MORE), "ColumnTopStage")
     assert seen["ColumnTopStage"] > 50 * MORE, seen
     assert seen["to the end"] > 40 * MORE, seen
-
-
-def ends(random: Random) -> Any:
-    """A group-by with the first and last values of groups, and other reducers beside them."""
-    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
-    if random.random() < 0.3:
-        rows: Any = shops
-        fields = [*Shop._fields, lambda r: r.size * 2 - 1]
-    else:
-        rows = sales if random.random() < 0.6 else sales.filter(lambda r: r.price > 0)
-        fields = [*Sale._fields, lambda r: r.city[1:], lambda r: r.price % 3, lambda r: -r.rate]
-    part = lambda: random.choice(fields)
-    made: list[Any] = [ef.min("city"), ef.max("city"), ef.max(lambda r: r.city[1:])]
-    if rows is shops:
-        made += [ef.min("owner"), ef.max("owner")]
-    made += [ef.first(part(), by=part()), ef.last(part(), by=part())]
-    made += [ef.arg_min(part(), part()), ef.arg_max(part(), part())]
-    others = [ef.count(), ef.max(part()), ef.count_distinct(part()), ef.min(part())]
-    chosen = random.sample(made, random.randrange(1, 4)) + random.sample(
-        others, random.randrange(3)
-    )
-    named = {f"x{i}": each for i, each in enumerate(chosen)}
-    grouped = rows.group_by("city") if random.random() < 0.8 else rows
-    return grouped.agg(**named)
 
 
 def test_oracle_the_first_and_last_values_of_groups_in_columns_equal_batch() -> None:
@@ -277,7 +211,7 @@ def test_explain_says_which_tops_are_in_columns_and_why_not() -> None:
         lambda sales: sales.group_by("paid").agg(low=ef.min("city")),
     ],
 )
-def test_what_is_in_order_is_stored_in_rows(made: Any, tmp_path: Any) -> None:
+def test_what_is_in_order_is_stored_in_columns(made: Any, tmp_path: Any) -> None:
     program = made(ef.Input("sales", Sale))
     expected = program.run()
     for seed in range(3):
@@ -285,5 +219,5 @@ def test_what_is_in_order_is_stored_in_rows(made: Any, tmp_path: Any) -> None:
             change = some(9, seed) - ZSet.of(list(expected.input("sales").value)[:4])
             table = change.map(lambda r: r._replace(city=r.city.replace("\ud800", "?")))
             assert view.step(sales=table) == expected.step(sales=table)
-            assert "in rows: " in view.explain()
+            assert "now      in columns" in view.explain()
             assert view.value == expected.value

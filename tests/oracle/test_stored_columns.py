@@ -16,6 +16,7 @@ import pytest
 from tests.oracle.asked import follow_requests, program_of
 from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
+from tests.oracle.ordered_programs import ends, top
 from tests.oracle.random_requests import RandomRequests
 from tests.oracle.reopened import Reopened, folder
 from tests.oracle.written_reducers import written
@@ -121,6 +122,23 @@ def test_oracle_minima_and_maxima_in_columns_on_disk(seen: Counter[str]) -> None
     assert seen["StoredValueGroups"] > 10, seen
 
 
+def test_oracle_the_first_rows_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(24 * MORE):
+        dice = Random(f"tops {seed}")
+        plan = planned({"output": top(dice).node})
+        followed(plan, dice, epochs(dice, list(plan.sources), 8, dice.choice([0, 0, 0.2])))
+    assert seen["StoredTopRows"] > 30, seen
+
+
+def test_oracle_all_values_of_groups_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(32 * MORE):
+        dice = Random(f"values {seed}")
+        plan = planned({"output": ends(dice).node})
+        followed(plan, dice, epochs(dice, list(plan.sources), 8, dice.choice([0, 0, 0.2])))
+    assert seen["StoredValueGroups"] > 20, seen
+    assert seen["StoredGroups"] > 20, seen
+
+
 def test_oracle_reducers_that_somebody_wrote_in_columns_on_disk(seen: Counter[str]) -> None:
     for seed in range(16 * MORE):
         dice = Random(f"written {seed}")
@@ -163,6 +181,15 @@ def by_city(sales: Any, shops: Any) -> Any:
             bits=ef.bit_xor("price"),
         ),
         ends=sales.group_by("city").agg(top=ef.max("rate"), low=ef.min("tax"), day=ef.min("day")),
+        values=sales.group_by("city").agg(
+            days=ef.count_distinct("day"),
+            cities=ef.count_distinct(lambda r: r.city[1:]),
+            last=ef.last("city", by="day"),
+            best=ef.arg_max("rate", "id"),
+        ),
+        names=sales.group_by("paid").agg(low=ef.min("city"), ids=ef.count_distinct("id")),
+        best=sales.top_k(2, by="price", per="city"),
+        page=sales.limit(3, order=("city", ef.desc("rate")), offset=2),
         alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
         all=joined.select("id", "city", "owner"),
     )

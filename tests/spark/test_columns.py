@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
+from tests.oracle.ordered_programs import ends, top
 from tests.oracle.random_requests import RandomRequests
 from tests.oracle.written_reducers import written
 from tests.spark.simulated import View
@@ -115,6 +116,18 @@ def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[
 def test_oracle_minima_and_maxima_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
     followed(mode, range(8 * MORE), ends_of_groups)
     assert seen["StoredGroupStage"] > 10, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_the_first_rows_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
+    followed(mode, range(16 * MORE), top)
+    assert seen["StoredTopStage"] > 10, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_all_values_of_groups_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
+    followed(mode, range(24 * MORE), ends)
+    assert seen["StoredGroupStage"] > 20, seen
 
 
 @pytest.mark.parametrize("mode", MODES)

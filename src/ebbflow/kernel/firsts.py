@@ -1,5 +1,5 @@
-"""The first value of each group in an order: what a reducer shows that needs more than one number
-to compare by, a minimum of texts, or the value of the row that comes first or last.
+"""The value of the first row of each group in an order: what a reducer shows that needs more than
+one number to compare by.
 
 The values of each such reducer are entries of `Ranked`, with the one that is shown at the root of
 the heap of its group. `Firsts` does this beside `Values`, and in its place.
@@ -47,7 +47,7 @@ class Firsts:
     def __init__(
         self, looked: Sequence[Looked], placed: Sequence[PlacedColumns], texts: TextOrder | None
     ) -> None:
-        self.values = Values(looked)
+        self.values = Values(looked, texts)
         self.placed = placed
         self.hows = [np.array([rank.how for rank in each.ranks], np.int64) for each in placed]
         compared = [[rank.compared for rank in each.ranks] for each in placed]
@@ -96,9 +96,34 @@ class Firsts:
         """What `Values` looks at."""
         return self.values.parts
 
-    def everything(self) -> tuple[Words, Words, Words]:
+    @property
+    def width(self) -> int:
+        """How many columns it is given at least."""
+        return max(self.values.width, *(1 + max(each.columns) for each in self.placed))
+
+    def columns_of(self, number: int) -> tuple[int, ...]:
+        """The columns that one reducer looks at."""
+        return self.values.columns_of(number) if number >= 0 else self.placed[-1 - number].columns
+
+    @property
+    def times(self) -> Any:
+        """How often the first values that `Values` finds are there."""
+        return self.values.times
+
+    def everything(self, *, gone: bool = False) -> tuple[Words, Words, Words]:
         """All that `Values` has."""
-        return self.values.everything()
+        return self.values.everything(gone=gone)
+
+    def held(self, number: int, slots: Words) -> tuple[Words, Words, Words]:
+        """The values of some groups that one reducer looks at: of which of these groups each is,
+        its words, and how often it is there. Those in an order have the numbers -1, -2, ...
+        """
+        if number >= 0:
+            return self.values.held(number, slots)
+        ranked = self.ranked[-1 - number]
+        owners, entries = ranked.held(slots)
+        words = ranked_words(entries, ranked.table.keys, self.hows[-1 - number])
+        return owners, np.ascontiguousarray(words.T), ranked.weights(entries)
 
     def placed_values(self, number: int, *, gone: bool = False) -> tuple[Words, Words, Words]:
         """The values of one of those in an order: the slots of their groups, the words of each
@@ -120,7 +145,7 @@ def values_of(
     """What finds the values of groups; None where nothing is looked at."""
     if placed:
         return Firsts(looked, placed, texts)
-    return Values(looked) if looked else None
+    return Values(looked, texts) if looked else None
 
 
 @compiled

@@ -12,7 +12,7 @@ All sums are exact, those of floats as well (`fixed`), and what is divided is ro
 that would not fit raises `DoesNotFit`, with the cells as they were.
 
 A minimum, a maximum and a count of different values are in the cells too; `Values` finds them, and
-`Firsts` what comes first or last in an order, and the ends of texts. So is what a reducer keeps
+`Firsts` what comes first or last in an order. So is what a reducer keeps
 that somebody wrote; `GroupFold` does its steps.
 """
 
@@ -55,6 +55,7 @@ from ebbflow.kernel.group_loops import (
 from ebbflow.kernel.hashing import EMPTY, Words, WordTable, grown
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.values import Looked
+from ebbflow.kernel.words import NULL
 
 SMALL = 8
 MANY_ROWS = 1 << 12
@@ -217,6 +218,17 @@ class Groups:
         slots = note.slots[: len(weights)]
         fine: bool = self.values.step(slots, values, weights, note.done[0], self.cells)
         return fine
+
+    def put_values(
+        self, number: int, of: Words, words: Words, times: Words, touched: Words
+    ) -> None:
+        """Have values of groups whose cells were put there: those of one reducer, each with the
+        slot of its group and how often it is there. All groups that were `touched` show theirs."""
+        side = np.full((len(of), self.values.width), NULL)
+        side[:, self.values.columns_of(number)] = words
+        if not self.values.step(of, side, times, touched, self.cells):
+            raise DoesNotFit(WHY[NEGATIVE])
+        self._settle()
 
     def read(self) -> Words:
         """The results of all groups: the words of each field."""

@@ -1,5 +1,8 @@
 """Pairing heaps of entries, side by side in one array.
 
+Each entry has a first child and a next sibling. So all entries of a heap are also found from its
+root, by a walk (`members`): heaps are the link from a group to its values.
+
 An entry has columns of `entries` for each fence, from `at` on: its first child, its next sibling,
 and which of the two heaps of the fence it is in. No child comes before its parent. To put an entry
 in takes one comparison; to take the root away takes about as many as the logarithm of the size, on
@@ -14,7 +17,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ebbflow.kernel.compiled import inlined
+import numpy as np
+
+from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.hashing import Words
 from ebbflow.kernel.text_order import text_behind
 
@@ -89,3 +94,34 @@ def without_root(
             found = melded(found, one, at, where, entries, keys, compared, places, pool)
     entries[root, at + CHILD], entries[root, at + WHERE] = -1, NOWHERE
     return found
+
+
+# ---- all entries of heaps ----
+
+
+def members(roots: Words, at: int, entries: Words, most: int) -> tuple[Words, Words]:
+    """All entries of the heaps with these roots, of which each group has a row; of each entry the
+    number of the group, and the entry. There are so many entries at most."""
+    owners, found = np.empty(most, np.int64), np.empty(most, np.int64)
+    count = _walk(roots, at, entries, owners, found)
+    return owners[:count], found[:count]
+
+
+@compiled
+def _walk(roots: Words, at: int, entries: Words, owners: Words, found: Words) -> int:
+    """Write down the entries of heaps: those that are there already say where others are."""
+    count = 0
+    for i in range(len(roots)):
+        begin = count
+        for j in range(roots.shape[1]):
+            if roots[i, j] != -1:
+                owners[count], found[count] = i, roots[i, j]
+                count += 1
+        while begin < count:
+            child = entries[found[begin], at + CHILD]
+            begin += 1
+            while child != -1:
+                owners[count], found[count] = i, child
+                count += 1
+                child = entries[child, at + NEXT]
+    return count

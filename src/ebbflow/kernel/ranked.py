@@ -26,7 +26,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ebbflow.kernel.hashing import Words, WordTable, grown
-from ebbflow.kernel.heaps import NUMBER
+from ebbflow.kernel.heaps import NUMBER, members
 from ebbflow.kernel.ranked_loops import (
     CHANGES,
     FENCES,
@@ -40,7 +40,7 @@ from ebbflow.kernel.ranked_loops import (
     weigh,
     write_delta,
 )
-from ebbflow.kernel.text_order import TextOrder
+from ebbflow.kernel.text_order import NO_TEXTS, TextOrder
 
 FEW_GONE = 1000
 """So many values that are gone are left where they are."""
@@ -131,10 +131,7 @@ class Ranked:
 
     @property
     def _texts(self) -> tuple[Words, Words]:
-        if self.texts is None:
-            return NO_TEXTS
-        self.texts.follow()
-        return self.texts.places, self.texts.pool
+        return NO_TEXTS if self.texts is None else self.texts.followed
 
     def delta(self) -> tuple[Words, Words]:
         """The entries of which the last step shows more, or fewer, and how many. Shown are those
@@ -158,6 +155,30 @@ class Ranked:
         used = self.table.used()
         there = used[self.entries[used, WEIGHT] > 0]
         return there, self.entries[there, WEIGHT]
+
+    def held(self, groups: Words) -> tuple[Words, Words]:
+        """The entries of some groups that are there: of which of these groups each is, and the
+        entry."""
+        owners, entries = members(self.fences[groups, 2:4], FENCES, self.entries, self.table.end)
+        there = self.weights(entries) > 0
+        return owners[there], entries[there]
+
+    def weights(self, entries: Words) -> Words:
+        """How often the values of these entries are there."""
+        return self.entries[entries, WEIGHT]
+
+    def inside(self, entries: Words) -> Words:
+        """How many of these entries are before the first fence."""
+        return self.entries[entries, FENCES]
+
+    def noted(self) -> Words:
+        """The entries that were touched since it was last settled, and the weights that they had
+        then."""
+        if not self.notes:
+            return np.empty((0, 2), np.int64)
+        done = np.concatenate([note.done[: note.count[0]] for note in self.notes])
+        _, first = np.unique(done[:, 0], return_index=True)
+        return done[first]
 
     def undo(self, steps: int | None = None) -> None:
         """Have the weights as before the last steps, or as when it was last settled. Doing it twice
@@ -194,6 +215,3 @@ class WeightNote:
     def __init__(self, most: int) -> None:
         self.done = np.empty((most, 2), np.int64)
         self.count = np.zeros(1, np.int64)
-
-
-NO_TEXTS = np.zeros((0, 3), np.int64), np.zeros(0, np.uint8)

@@ -58,6 +58,12 @@ class TextOrder:
             self._add(self.free[free:], now)
             del self.free[free:]
 
+    @property
+    def followed(self) -> tuple[Words, Words]:
+        """What loops compare texts by, of all that there are now."""
+        self.follow()
+        return self.places, self.pool
+
     def _add(self, numbers: Any, now: NumberedTexts) -> None:
         texts = [now.known[number].encode("utf-8", "surrogatepass") for number in numbers]
         sizes = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -73,6 +79,10 @@ class TextOrder:
     def is_behind(self, x: int, y: int) -> bool:
         """Whether one text is behind another."""
         return bool(_is_behind(x, y, self.places, self.pool))
+
+
+NO_TEXTS = np.zeros((0, 3), np.int64), np.zeros(0, np.uint8)
+"""What loops are given that compare no texts."""
 
 
 @inlined

@@ -80,6 +80,28 @@ class FirstRows:
         entries, weights = self.ranked.everything()
         return self.words(entries), weights
 
+    def changed(self) -> tuple[Words, Words, Words]:
+        """What the open epoch has changed: the slots of the keys of rows, their words, and how many
+        more there are."""
+        entries, before = self.ranked.noted().T
+        more = self.ranked.weights(entries) - before
+        some = np.flatnonzero(more)
+        entries = entries[some]
+        return self.ranked.table.keys[entries, 0], self.words(entries), more[some]
+
+    def touched(self) -> Words:
+        """The slots of the keys that the open epoch has touched."""
+        slots = np.unique(np.concatenate(self.journal or [np.empty(0, np.int64)]))
+        return slots[slots != EMPTY]
+
+    def first(self, slots: Words) -> tuple[Words, Words, Words]:
+        """The first rows of some keys, and those that are left out before them: of which of these
+        keys each is, the words, and how often it is there."""
+        owners, entries = self.ranked.held(slots)
+        often = self.ranked.inside(entries)
+        there = np.flatnonzero(often)
+        return owners[there], self.words(entries[there]), often[there]
+
     def used(self) -> Words:
         """The words of all entries, also of those that are gone, and still have a place."""
         return self.words(self.ranked.table.used())

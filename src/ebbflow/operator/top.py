@@ -22,9 +22,11 @@ from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import plainly, total_order_key
+from ebbflow.record import maker
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
-from ebbflow.state.top_buffer import ROOM, Ranking
+from ebbflow.state.packed import unpacked
+from ebbflow.state.top_buffer import ROOM, Ranking, TopBuffer
 from ebbflow.zset import ZSet, add_into
 
 
@@ -206,6 +208,19 @@ class TopRows(ByKey):
         for held in state[1].everything().values():
             self._differ(out, [], self._top(held))
         return out
+
+    def dump(self, key: Any, held: Any) -> Any:
+        """What is held of a key, to be written down."""
+        return held
+
+    def load(self, key: Any, stored: Any) -> Any:
+        """What was written down: columns write the first rows of a key as bytes."""
+        if type(stored) is not bytes:
+            return stored
+        row = maker(self.owner.type)
+        elements = [(self.element(row(parts)), times) for parts, times in unpacked(stored)]
+        complete = sum(times for _, times in elements) < self.ranking.least
+        return TopBuffer(self.ranking.empty.tree.update(elements), ROOM, complete)
 
     def accepts(self, state: Any, change: Bag) -> bool:
         return self.input.is_change(change) and bool(state[0].holds(change))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ebbflow.algebra.monoid import Composed
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.nan import one_nan
 from ebbflow.reducer.row import getter
+from ebbflow.state.packed import unpacked
 
 
 class PlacedPart(NamedTuple):
@@ -113,9 +115,13 @@ def called(
     )  # fmt: skip
 
 
-def gathered(of: Any, start: Any, update: Callable[..., Any], shown: Any) -> Inline:
+def gathered(
+    of: Any, start: Any, update: Callable[..., Any], shown: Any,
+    unpack: Callable[[Any], Any] | None = None,
+) -> Inline:  # fmt: skip
     """A reducer that takes all values of a change of a group at once: `update(acc, pairs)`. Those
-    that are None, or have no place, are none.
+    that are None, or have no place, are none. Where columns have stored the values as bytes
+    (`ebbflow.state.packed`), `unpack(pairs)` is the accumulator.
 
     >>> gathered("price", 0, max, str).can_merge
     False
@@ -125,4 +131,10 @@ def gathered(of: Any, start: Any, update: Callable[..., Any], shown: Any) -> Inl
         "{0}" if shown is None else "{one_nan}({shown}({0}))",
         (("update", update), ("shown", shown), ("one_nan", one_nan)),
         close=("if {seen}: {0} = {update}({0}, {seen})",),
+        restored=None if unpack is None else partial(_unpacked, unpack),
     )  # fmt: skip
+
+
+def _unpacked(unpack: Callable[[Any], Any], slots: tuple[Any, ...]) -> tuple[Any, ...]:
+    (stored,) = slots
+    return (unpack(unpacked(stored)),) if type(stored) is bytes else slots

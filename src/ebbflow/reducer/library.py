@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ebbflow.nan import one_nan
@@ -235,11 +235,15 @@ def tally_merge(a: Map[Any, int], b: Map[Any, int]) -> Map[Any, int]:
     return large
 
 
+def _tallied(pairs: Iterable[tuple[tuple[Any], int]]) -> Map[Any, int]:
+    return Map({x: times for (x,), times in pairs})
+
+
 def _counts(made: Any, of: Key | None, result: Any) -> AnyReducer:
     """A reducer whose state is how often each value is there."""
     return ready(
         made, Map(), _tally, of, result, merge=tally_merge, aggregate="holistic", size="O(n)",
-        cost="O(log n)", inline=gathered(of, Map(), tally_all, result),
+        cost="O(log n)", inline=gathered(of, Map(), tally_all, result, _tallied),
     )  # fmt: skip
 
 

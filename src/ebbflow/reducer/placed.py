@@ -36,7 +36,9 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
     return counted(
         Tree(), repeat, partial(_value_at_end, last), merge=tree_merge, made=made,
         aggregate="distributive", size="O(n)", cost="O(log n)", partial=False,
-        inline=gathered(PlacedPart(by, of), Tree(), Tree.update, partial(_value_at_end, last)),
+        inline=gathered(
+            PlacedPart(by, of), Tree(), Tree.update, partial(_value_at_end, last), Tree().update
+        ),
     )  # fmt: skip
 
 

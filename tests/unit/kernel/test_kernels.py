@@ -22,7 +22,8 @@ from ebbflow.kernel.fixed import quotient, root  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
 from ebbflow.kernel.hashing import EMPTY, WordTable  # noqa: E402
 from ebbflow.kernel.rows import RowTable  # noqa: E402
-from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked  # noqa: E402
+from ebbflow.kernel.values import Looked  # noqa: E402
+from ebbflow.kernel.word_order import WordOrder  # noqa: E402
 from ebbflow.kernel.words import NULL  # noqa: E402
 from ebbflow.reducer import exact  # noqa: E402
 
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
 
 def counting() -> Groups:
-    looked = [Looked(how, 0, 0, 1 + at) for at, how in enumerate((GREATEST, LEAST, DIFFERENT))]
+    orders = WordOrder("int", True), WordOrder("int", False), None
+    looked = [Looked(0, 1 + at, order) for at, order in enumerate(orders)]
     results = [Result(TOTAL, 1 + at) for at in range(3)]
     return Groups(1, [Addend(SEEN, 0)] * 3, results, looked)
 

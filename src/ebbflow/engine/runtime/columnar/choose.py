@@ -65,18 +65,16 @@ class Chosen(NamedTuple):
 
 
 def on_columns_where_possible(
-    stages: Sequence[Stage], types: dict[int, Any], texts: Texts, *, stored: bool = False
+    stages: Sequence[Stage], types: dict[int, Any], texts: Texts
 ) -> Chosen:
     """Stages, and on columns where that can be; `types` are those of the rows of the inputs, by
-    slot. With `stored`, only those whose state can be stored in columns as well."""
-    return _Chooser(stages, types, texts, stored).chosen()
+    slot."""
+    return _Chooser(stages, types, texts).chosen()
 
 
 class _Chooser:
-    def __init__(
-        self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts, stored: bool
-    ) -> None:
-        self.stages, self.texts, self.stored = stages, texts, stored
+    def __init__(self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts) -> None:
+        self.stages, self.texts = stages, texts
         self.order = TextOrder(texts)
         self.types = {**types, **{stage.slot: stage.type for stage in stages}}
         self.readers: dict[int, list[Stage]] = {}
@@ -167,8 +165,6 @@ class _Chooser:
             raise NotInColumns(self.why[stage.reads[0]])
         assert isinstance(arranged, ColumnKeyStage)
         reducers = self._reducers(stage, arranged.before.type, arranged.key_of)
-        if self.stored and None in reducers.stored:
-            raise NotInColumns("the different values that it counts are stored in rows")
         return ColumnGroupStage(stage, self.texts, arranged, reducers)
 
     def _reducers(self, stage: Any, row_type: Any, key: SideBySide) -> Reducers:
@@ -238,8 +234,6 @@ class _Chooser:
         return ColumnDistinctStage(stage, self.texts, row_type)
 
     def _top(self, stage: KeyedStage) -> ColumnStage:
-        if self.stored:
-            raise NotInColumns("its state is not stored in columns")
         return ColumnTopStage(stage, self.texts, self.order, self._type(stage.reads[0]))
 
     def _joins(self) -> None:

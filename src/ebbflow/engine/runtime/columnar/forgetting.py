@@ -93,7 +93,7 @@ def held(part: Any) -> Iterator[Held]:
 def _values(stage: ColumnGroupStage) -> Iterator[Held]:
     """The values of groups that are counted, one of those who count after the other."""
     if stage.groups.values is not None:
-        of, words, _ = stage.groups.values.everything()
+        of, words, _ = stage.groups.values.everything(gone=True)
         seen = stage.reducers.seen
         for number, form in enumerate(seen):
             yield words[of % len(seen) == number].reshape(-1, 1), (form,)

@@ -14,8 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ebbflow.engine.runtime.columnar.few import Part
+from ebbflow.engine.runtime.columnar.slots import (
+    Accumulated,
+    AllValues,
+    FirstValue,
+    Number,
+    Others,
+    PackedCells,
+    Slot,
+    Times,
+)
 from ebbflow.engine.runtime.columnar.steps import traced
-from ebbflow.engine.runtime.columnar.written import KeptNumbers, written_fold
+from ebbflow.engine.runtime.columnar.written import written_fold
 from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
 from ebbflow.kernel.expressions import on_columns
@@ -45,7 +55,7 @@ from ebbflow.kernel.groups import (
     Result,
 )
 from ebbflow.kernel.text_order import TextOrder
-from ebbflow.kernel.values import DIFFERENT, GREATEST, LEAST, Looked
+from ebbflow.kernel.values import Looked
 from ebbflow.kernel.word_order import WordOrder
 from ebbflow.kernel.words import FORMS, NULL, Texts, WordForm, decoded
 from ebbflow.reducer import (
@@ -74,51 +84,7 @@ from ebbflow.state.tree import Tree
 
 Slots = Callable[[list[int], Mapping[int, dict[Any, int]]], tuple[Any, ...]]
 _WHOLE = ("int", "bool")
-_SORTED = (*_WHOLE, "float", "date", "time")
-
-
-class Number(NamedTuple):
-    """A slot of the row path that is a whole number, in a cell."""
-
-    at: int
-
-
-class Others(NamedTuple):
-    """One that is how many values are not true, of those that are `counted`."""
-
-    counted: int
-    true: int
-
-
-class PackedCells(NamedTuple):
-    """One that is stored as the bytes of several cells, the lowest first; as None where the cell
-    that counts its values, if there is one, is zero."""
-
-    places: tuple[int, ...]
-    counted: int | None
-
-
-class FirstValue(NamedTuple):
-    """One that is the least or the greatest value."""
-
-    at: int
-    form: WordForm
-
-
-class Times(NamedTuple):
-    """One that is how often the first value is there, of those that one of `Looked` looks at."""
-
-    number: int
-
-
-class Accumulated(NamedTuple):
-    """One that is the accumulator of a reducer that somebody wrote, in several cells."""
-
-    places: tuple[int, ...]
-    kept: KeptNumbers
-
-
-Slot = Number | Others | PackedCells | FirstValue | Times | Accumulated | None
+_SORTED = (*_WHOLE, "float", "text", "date", "time")
 
 
 class _Value(NamedTuple):
@@ -152,14 +118,13 @@ class Reducers:
         self.spread: list[Slots] = []
         """For each reducer, its slots in the row path from the cells here, and from the values that
         are counted."""
-        self.stored: list[Sequence[Slot] | None] = []
+        self.stored: list[Sequence[Slot]] = []
         """For each reducer what these slots are made of where they are stored in columns."""
 
-    def groups(self, width: int) -> Groups:
-        """The kernel, for keys of so many words."""
-        return Groups(
-            width, self.totals, self.results, self.looked, self.placed, self.order, self.folds
-        )
+    def groups(self, width: int, looked: Sequence[Looked] | None = None) -> Groups:
+        """The kernel, for keys of so many words; values may be `looked` at in other columns."""
+        seen = self.looked if looked is None else looked
+        return Groups(width, self.totals, self.results, seen, self.placed, self.order, self.folds)
 
     def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
@@ -230,9 +195,7 @@ class Reducers:
         self.totals.append(Addend(how, column))
         return at
 
-    def _result(
-        self, form: WordForm, result: Result, slots: Slots, stored: Sequence[Slot] | None
-    ) -> None:
+    def _result(self, form: WordForm, result: Result, slots: Slots, stored: Sequence[Slot]) -> None:
         self.forms.append(form)
         self.results.append(result)
         self.spread.append(slots)
@@ -316,36 +279,23 @@ class Reducers:
         self._variance(of, named, STDDEV)
 
     def _greatest(self, of: _Value, _: Any) -> None:
-        self._extreme(of, GREATEST)
+        self._extreme(of, True)
 
     def _smallest(self, of: _Value, _: Any) -> None:
-        self._extreme(of, LEAST)
+        self._extreme(of, False)
 
-    def _extreme(self, of: _Value, how: int) -> None:
-        if of.form.name == "text":
-            self._end_of_texts(of, how)
-            return
-        number, cell = self._look(of, how)
+    def _extreme(self, of: _Value, greatest: bool) -> None:
+        number, cell = self._look(of, WordOrder(of.form.name, greatest))
         form, texts = of.form, self.texts
-
-        def slots(cells: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
-            (best,) = decoded(form, np.array([cells[cell]]), texts)
-            return (best, values[number][best], None) if best is not None else (None, 0, None)
-
-        stored = FirstValue(cell, WordForm(form.name, True)), Times(number), None
-        self._result(of.form, Result(TOTAL, cell), slots, stored)
-
-    def _end_of_texts(self, of: _Value, how: int) -> None:
-        number, cell = self._rank([of.column], [of.form], how == GREATEST)
-        texts = self.texts
 
         def slots(cells: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
             if cells[cell] == NULL:
                 return NO_END
-            best = texts.known[cells[cell]]
-            return best, values[number][(best,)], None
+            (best,) = decoded(form, np.array([cells[cell]]), texts)
+            return best, values[number][best], None
 
-        self._result(of.form, Result(TOTAL, cell), slots, None)
+        stored = FirstValue(cell, WordForm(form.name, True)), Times(number), None
+        self._result(of.form, Result(TOTAL, cell), slots, stored)
 
     def _in_place(self, reducer: Any, placed: PlacedPart, *, last: bool) -> None:
         """The value of the row that comes first, or last."""
@@ -359,38 +309,27 @@ class Reducers:
                 raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
             columns.append(self._value(computed, Part(part, computed.form)))
             forms.append(computed.form)
-        number, cell = self._rank(columns, forms, last)
-        by, shown = forms
+        cell, orders = self._total(SEEN, columns[-1]), [WordOrder(f.name, last) for f in forms]
+        self.placed.append(PlacedColumns(tuple(columns), tuple(orders), cell))
+        self.places.append(tuple(forms))
+        number, (by, shown) = -len(self.placed), forms
 
         def slots(_: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
             return (Tree().update(values.get(number, {}).items()),)
 
         form = WordForm(shown.name, by.optional or shown.optional)
-        self._result(form, Result(TOTAL, cell), slots, None)
-
-    def _rank(
-        self, columns: Sequence[int], forms: Sequence[WordForm], greatest: bool
-    ) -> tuple[int, int]:
-        """Have values in an order; gives what stands for them among those that are counted, and the
-        cell."""
-        cell, ranks = (
-            self._total(SEEN, columns[-1]),
-            [WordOrder(form.name, greatest) for form in forms],
-        )
-        self.placed.append(PlacedColumns(tuple(columns), tuple(ranks), cell))
-        self.places.append(tuple(forms))
-        return -len(self.placed), cell
+        stored = [AllValues(number, tuple(forms))]
+        self._result(form, Result(TOTAL, cell), slots, stored)
 
     def _different(self, of: _Value, _: Any) -> None:
-        number, cell = self._look(of, DIFFERENT)
+        number, cell = self._look(of, None)
         slots: Slots = lambda _, values: (Map(values.get(number, {})),)
-        self._result(WordForm("int"), Result(TOTAL, cell), slots, None)
+        self._result(WordForm("int"), Result(TOTAL, cell), slots, [AllValues(number, (of.form,))])
 
-    def _look(self, of: _Value, how: int) -> tuple[int, int]:
+    def _look(self, of: _Value, order: WordOrder | None) -> tuple[int, int]:
         """Count values; gives which of those that do it is, and the cell."""
         number, cell = len(self.looked), self._total(SEEN, of.column)
-        floats = how != DIFFERENT and of.form.name == "float"
-        self.looked.append(Looked(how, of.column, int(floats), cell))
+        self.looked.append(Looked(of.column, cell, order))
         self.seen.append(of.form)
         return number, cell
 
@@ -428,8 +367,8 @@ _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
     stddev: (_WHOLE, Reducers._stddev),
-    greatest: ((*_SORTED, "text"), Reducers._greatest),
-    smallest: ((*_SORTED, "text"), Reducers._smallest),
+    greatest: (_SORTED, Reducers._greatest),
+    smallest: (_SORTED, Reducers._smallest),
     **dict.fromkeys((first, last, arg_min, arg_max), ((), Reducers._in_place)),
     count_distinct: (None, Reducers._different),
 }

@@ -15,7 +15,11 @@ from ebbflow.engine.runtime.columnar.keyed import (
 )
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage
 from ebbflow.engine.runtime.columnar.stored import require_plain
-from ebbflow.engine.runtime.columnar.stored_reduces import StoredGroupStage, StoredReduceStage
+from ebbflow.engine.runtime.columnar.stored_reduces import (
+    StoredGroupStage,
+    StoredReduceStage,
+    StoredTopStage,
+)
 from ebbflow.engine.runtime.columnar.stored_stages import (
     StoredArrangeStage,
     StoredDistinctStage,
@@ -23,6 +27,7 @@ from ebbflow.engine.runtime.columnar.stored_stages import (
     StoredKeyStage,
     StoredSemiStage,
 )
+from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.kernel.arithmetic import NotInColumns
 
@@ -62,6 +67,9 @@ def _require_storable(stage: Stage, found: dict[int, Stage]) -> None:
                 raise NotInColumns("a side of it is in rows")
         case ColumnDistinctStage():
             pass
+        case ColumnTopStage():
+            if stage.key_of.parts:
+                require_plain(stage.by_rows.node.key, stage.key_of.forms)  # type: ignore[attr-defined]
         case ColumnReduceStage():
             if stage.key_of.parts:
                 require_plain(stage.by_rows.operator.key, stage.key_of.forms)
@@ -86,6 +94,8 @@ def _stored(stage: Stage, found: dict[int, Stage]) -> Stage:
             return StoredDistinctStage(stage)
         case ColumnReduceStage():
             return StoredReduceStage(stage)
+        case ColumnTopStage():
+            return StoredTopStage(stage)
         case ColumnGroupStage():
             return StoredGroupStage(stage, found[stage.arranged.slot])
     return stage

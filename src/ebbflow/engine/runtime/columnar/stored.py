@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
+from ebbflow.engine.runtime.columnar.packed import GroupValues
 from ebbflow.engine.runtime.columnar.stored_cells import COUNT, ENCODINGS, StoredCell, words_of
 from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
@@ -77,6 +79,10 @@ def key_arrays(forms: Sequence[WordForm], keys: Any, texts: Texts) -> list[Any]:
 _NO_KEY = pickle.dumps((), PICKLE)
 
 
+KeptValues = tuple[int, GroupValues]
+"""The number of a reducer that looks at values, and values of groups."""
+
+
 class StoredForm(NamedTuple):
     """How keys, or rows, are stored, and the forms of their words."""
 
@@ -130,18 +136,32 @@ class Asked:
     def _same(self, found: FoundEntries, at: Any) -> Any:
         return alike(found.form.key, self.shape, found.key, self.forms, self.keys, at, self.texts)
 
+    def last(self, spine: Spine) -> Iterator[tuple[Any, FoundEntries]]:
+        """What a spine has of them now: of each entry which key it has."""
+        found = list(self.found(spine))
+        last = np.full(len(self.keys), -1)
+        for number, (at, _) in enumerate(found):
+            last[at] = number
+        for number, (at, entries) in enumerate(found):
+            live = (entries.counts != 0) & (last[at] == number)
+            if live.any():
+                yield at[live], entries.chosen(live)
+
     def values(self, spine: Spine, cell: StoredCell) -> Any:
         """The cells of all keys; zeros for keys that are not there."""
+        return self.groups(spine, cell)[0]
+
+    def groups(self, spine: Spine, cell: StoredCell) -> tuple[Any, list[KeptValues]]:
+        """The cells of all keys, and the values that are stored of them beside cells."""
         cells = np.zeros((len(self.keys), cell.width), np.int64)
-        for at, found in self.found(spine):
-            live = found.counts != 0
-            cells[at[~live]] = 0
-            there, at = found.chosen(live), at[live]
-            if len(at):
-                row = there.form.row
-                columns = [there.row(j) for j in range(len(row.encodings))]
-                cells[at] = cell.cells(row, columns, self.texts)
-        return cells
+        kept: list[KeptValues] = []
+        for at, there in self.last(spine):
+            row = there.form.row
+            columns = [there.row(j) for j in range(len(row.encodings))]
+            cells[at] = cell.cells(row, columns, self.texts)
+            for number, (owners, *values) in cell.values(columns, self.texts):
+                kept.append((number, GroupValues(at[owners], *values)))
+        return cells, kept
 
 
 def alike(
@@ -177,6 +197,31 @@ def stored_weights(
         same = alike(found.form.row, row.shape, found.row, row.forms, rows, at, texts)
         np.add.at(totals, at[same], found.counts[same])
     return totals
+
+
+def stored_rows(spine: Spine, asked: Asked, row_type: Any) -> tuple[Columns, Any]:
+    """The rows of some keys, and of each which key it has. A row may come several times, with
+    weights that add up."""
+    forms, texts = forms_of(row_type) or (), asked.texts
+    entries: list[FoundEntries] = []
+    places: list[Any] = []
+    for at, found in asked.found(spine):
+        if found.form.row.how != "record" or len(found.form.row.encodings) != len(forms):
+            raise DoesNotFit("rows that are pickled")
+        entries.append(found)
+        places.append(at)
+    at = np.concatenate(places) if places else np.empty(0, np.int64)
+    counts = np.concatenate([each.counts for each in entries]) if entries else at
+    fields = [partial(_field, entries, i, form, texts) for i, form in enumerate(forms)]
+    return Columns(row_type, fields, counts, texts, canonical=len(entries) < 2), at
+
+
+def _field(entries: Sequence[FoundEntries], field: int, form: WordForm, texts: Texts) -> Any:
+    """A field of the rows that were found."""
+    found = [words_of(each.row(field), form, texts) for each in entries]
+    if not found:
+        return np.empty(0, np.int64)
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 class StoredWeights:
@@ -226,17 +271,18 @@ def stage_rows(spine: Spine, there: RowsByKey, keys: Any, rows: Any, gone: Any) 
 def load(
     groups: Groups, keys: Any, shape: ColumnShape, forms: Sequence[WordForm], spine: Spine,
     cell: StoredCell, texts: Texts,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Have the cells of some keys in a kernel that has none yet; gives their slots, and what is
-    stored behind the cells."""
+) -> tuple[Any, Any, list[KeptValues]]:  # fmt: skip
+    """Have the cells of some keys in a kernel that has none yet; gives their slots, what is stored
+    behind the cells, and the values of groups, which `put_values` puts there."""
     groups.table.add(keys)
     groups.fit()
     slots = groups.table.used()
-    found = Asked(shape, forms, groups.table.keys[slots], texts).values(spine, cell)
+    asked = Asked(shape, forms, groups.table.keys[slots], texts)
+    found, kept = asked.groups(spine, cell)
     width = groups.cells.shape[1]
     groups.cells[slots] = found[:, :width]
     groups.show(slots)
-    return slots, found[:, width:]
+    return slots, found[:, width:], kept
 
 
 def stage_cells(
@@ -244,14 +290,15 @@ def stage_cells(
     cell: StoredCell, texts: Texts,
 ) -> None:  # fmt: skip
     """Stage the cells that the epoch has changed; where values are looked at, all that it touched,
-    as how often the first is there is no cell."""
+    as these are no cells."""
     for note in groups.journal or ():
         slots, old = note.done
-        cells = groups.cells[slots]
+        cells, held = groups.cells[slots], None
         if groups.values is None:
             changed = (cells != old).any(axis=1)
             slots, cells = slots[changed], cells[changed]
         else:
             cells = np.concatenate([cells, groups.values.times(slots)], axis=1)
-        keys = key_arrays(forms, groups.table.keys[slots], texts)
-        stage_values(spine, (shape, keys), cell, cells, texts)
+            held = partial(groups.values.held, slots=slots)
+        keys = shape, key_arrays(forms, groups.table.keys[slots], texts)
+        spine.append_columns(keys, cell.columns(cells, texts, held), live=cells[:, 0] != 0)

@@ -1,33 +1,24 @@
 """The cells of groups, and the columns that they are stored in.
 
-The row path stores a cell as a tuple: None, the size of the group, and what each reducer keeps
-(`ebbflow.reducer.running.ReduceGroups.dump`). Each of these values has a column. A `StoredCell`
-says of each which cells of a kernel it is made of:
-
-    Number        a whole number, in one cell
-    Others        how many values are not true: those that there are, less those that are
-    PackedCells   several cells as bytes, such as the 128 bits of a sum of floats; None of no values
-    FirstValue    the least or the greatest value, and None where there is none
-    Times         how often that is there, which is no cell: it stands behind the cells
-    Accumulated   what a reducer keeps that somebody wrote: a number, or a tuple, which is pickled
-    None          nothing, or what is not needed here
-
-So rows and columns read what the other has written. A value that has no cells here, such as a sum
-of floats with an infinity in it, raises `DoesNotFit`.
+A `StoredCell` says of each value that is stored of a group which cells of a kernel it is made of
+(`ebbflow.engine.runtime.columnar.slots`). So rows and columns read what the other has written. A
+value that has no cells here, such as a sum of floats with an infinity in it, raises `DoesNotFit`.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ebbflow.engine.runtime.columnar.reducers import (
+from ebbflow.engine.runtime.columnar.packed import BYTES, GroupValues, pack, unpack
+from ebbflow.engine.runtime.columnar.slots import (
     Accumulated,
+    AllValues,
     FirstValue,
     Number,
     Others,
@@ -37,7 +28,6 @@ from ebbflow.engine.runtime.columnar.reducers import (
 )
 from ebbflow.engine.runtime.columnar.written import KeptNumbers
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.arrow_words import arrow_column, arrow_words
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
@@ -65,9 +55,17 @@ class StoredCell(NamedTuple):
     slots: tuple[Slot, ...]
     width: int
 
-    def columns(self, cells: Any, texts: Texts) -> tuple[ColumnShape, list[Any]]:
-        """Cells as what is stored."""
-        found = [_column(slot, cells, texts) for slot in self.slots]
+    def columns(
+        self, cells: Any, texts: Texts, held: Callable[[int], Any] | None = None
+    ) -> tuple[ColumnShape, list[Any]]:
+        """Cells as what is stored; `held` gives the values of their groups that a reducer with some
+        number looks at."""
+        found = [
+            (BYTES, pack(slot.forms, GroupValues(*held(slot.number)), len(cells), texts))
+            if isinstance(slot, AllValues) and held is not None
+            else _column(slot, cells, texts)
+            for slot in self.slots
+        ]
         return ColumnShape(self.how, tuple(name for name, _ in found)), [each for _, each in found]
 
     def cells(self, shape: ColumnShape, columns: Sequence[Found], texts: Texts) -> Any:
@@ -79,18 +77,23 @@ class StoredCell(NamedTuple):
             _fill(slot, cells, column, texts)
         return cells
 
+    def values(self, columns: Sequence[Found], texts: Texts) -> Iterator[tuple[int, GroupValues]]:
+        """The values of groups that are stored in some columns: the number of the reducer that
+        looks at them, and the values."""
+        for slot, column in zip(self.slots, columns, strict=True):
+            if isinstance(slot, AllValues):
+                yield slot.number, unpack(slot.forms, column, texts)
+
 
 COUNT = StoredCell("one", (Number(0),), 1)
 """A cell that is a number of rows."""
 
 
-def cell_of(parts: Sequence[Sequence[Slot] | None], groups: Groups) -> StoredCell:
+def cell_of(parts: Sequence[Sequence[Slot]], groups: Groups) -> StoredCell:
     """How the cells of a group-by are stored, of which these are the reducers."""
     width = groups.cells.shape[1]
     slots: list[Slot] = [None, Number(0)]
     for part in parts:
-        if part is None:
-            raise NotInColumns("it counts different values")
         slots += [Number(width + s.number) if isinstance(s, Times) else s for s in part]
     return StoredCell("tuple", tuple(slots), width + groups.looked)
 

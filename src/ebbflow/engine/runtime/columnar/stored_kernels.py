@@ -18,14 +18,18 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnGroupStage,
 )
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
+from ebbflow.engine.runtime.columnar.packed import BYTES, GroupValues, pack
 from ebbflow.engine.runtime.columnar.stored import (
     StoredForm,
+    keys_form,
+    records_form,
     stage_cells,
     stage_rows,
     stage_values,
 )
 from ebbflow.engine.runtime.columnar.stored_cells import COUNT, StoredCell
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
+from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.engine.runtime.rows import Rows
 from ebbflow.flow.plan import Source
 from ebbflow.kernel import DoesNotFit
@@ -36,6 +40,7 @@ from ebbflow.kernel.hashing import EMPTY, WordTable
 from ebbflow.kernel.rows import RowTable
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.spine import Spine
+from ebbflow.state.spine.columns import ColumnShape
 from ebbflow.state.spine.part import EntryBatch
 from ebbflow.zset import ZSet, from_view
 
@@ -91,9 +96,12 @@ class StoredGroups(StoredKernel):
     def add(self, part: EntryBatch, keys: Any) -> None:
         slots = self.groups.table.add(keys)
         self.groups.fit()
-        columns = zip(part.form.row.encodings, part.rows, strict=True)
-        self.groups.cells[slots] = self.cell.cells(part.form.row, list(columns), self.texts)
+        columns = list(zip(part.form.row.encodings, part.rows, strict=True))
+        cells = self.cell.cells(part.form.row, columns, self.texts)
+        self.groups.cells[slots] = cells[:, : self.groups.width]
         self.groups.show(slots)
+        for number, (owners, words, times) in self.cell.values(columns, self.texts):
+            self.groups.put_values(number, slots[owners], words, times, slots)
 
     def stage(self) -> None:
         stage_cells(self.groups, *self.key, self.spine, self.cell, self.texts)
@@ -135,6 +143,62 @@ class StoredIndex(StoredKernel):
         keys = self.key.columns(index.keys_of(entries), self.texts)
         rows = self.row.columns(index.rows.words(entries), self.texts)
         self.spine.append_columns(keys, rows, weights)
+
+
+class StoredTopRows(StoredKernel):
+    """The rows of which the first of each key are shown."""
+
+    def __init__(self, owner: Any, stage: ColumnTopStage) -> None:
+        key, row = keys_form(stage.key_of.forms), records_form(stage.reads_type)
+        super().__init__(owner, key, row, stage.texts)
+        self.of = stage
+
+    def add(self, part: EntryBatch, keys: Any) -> None:
+        fields = list(self.rows_of(part).T.copy())
+        weights = np.require(part.count, np.int64, ["C", "W"])
+        rows = self.of.rows_of(Columns(self.of.reads_type, fields, weights, self.texts))
+        self.of.top.step(keys, rows, weights)
+
+    def stage(self) -> None:
+        stage_top_rows(self.of, self.spine)
+
+
+class StoredTopCells(StoredKernel):
+    """The first rows of each key, which rows read."""
+
+    def __init__(self, owner: Any, stage: ColumnTopStage) -> None:
+        key = keys_form(stage.key_of.forms)
+        super().__init__(owner, key, key, stage.texts)
+        self.of = stage
+
+    def load(self) -> None:
+        """All rows are loaded."""
+
+    def stage(self) -> None:
+        stage_top_cells(self.of, self.spine)
+
+
+def stage_top_rows(stage: ColumnTopStage, spine: Spine) -> None:
+    """Stage the rows that the epoch has changed."""
+    slots, words, weights = stage.top.changed()
+    keys = keys_form(stage.key_of.forms).columns(stage.top.table.words(slots), stage.texts)
+    rows = np.ascontiguousarray(words[stage.columns_of_fields].T)
+    row = records_form(stage.reads_type).columns(rows, stage.texts)
+    spine.append_columns(keys, row, np.ascontiguousarray(weights))
+
+
+def stage_top_cells(stage: ColumnTopStage, spine: Spine) -> None:
+    """Stage the first rows of the keys that the epoch has touched, as
+    `ebbflow.operator.top.TopRows` reads them."""
+    top, texts = stage.top, stage.texts
+    slots = top.touched()
+    owners, words, times = top.first(slots)
+    rows = np.ascontiguousarray(words[stage.columns_of_fields].T)
+    values = GroupValues(owners, rows, times)
+    packed = pack(forms_of(stage.reads_type) or (), values, len(slots), texts)
+    keys = keys_form(stage.key_of.forms).columns(top.table.words(slots), texts)
+    cells = ColumnShape("one", (BYTES,)), [packed]
+    spine.append_columns(keys, cells, live=np.bincount(owners, minlength=len(slots)) != 0)
 
 
 class StoredRowTable(StoredKernel):

@@ -46,9 +46,12 @@ from ebbflow.engine.runtime.columnar.stored_kernels import (
     StoredKeyedRows,
     StoredRowTable,
     StoredSharedRows,
+    StoredTopCells,
+    StoredTopRows,
     StoredValueGroups,
 )
 from ebbflow.engine.runtime.columnar.stored_stages import RowsNeeded
+from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.engine.runtime.inputs import BagInput, InputState
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.program import RunningProgram
@@ -71,7 +74,7 @@ class StoredColumns:
         sources = program.plan.sources
         types = {slot: sources[name].type for name, slot in machine.inputs.items()}
         self.by_rows: list[Stage] = machine.stages
-        chosen = on_columns_where_possible(machine.stages, types, texts, stored=True)
+        chosen = on_columns_where_possible(machine.stages, types, texts)
         self.stages, self.why = storable(chosen.stages, chosen.why), chosen.why
         self.some = any(stage.in_columns for stage in self.stages)
         for stage in self.stages:
@@ -109,6 +112,10 @@ class StoredColumns:
                 (owner,) = stage.by_rows.containers
                 row = records_form(stage.reads_type)
                 made = StoredGroups(owner, row, stage.present, COUNT, self.texts)
+            case ColumnTopStage():
+                index, cells = stage.by_rows.containers
+                self.kernels.append(StoredTopRows(index, stage))
+                made = StoredTopCells(cells, stage)
             case _:
                 return
         self.kernels.append(made)

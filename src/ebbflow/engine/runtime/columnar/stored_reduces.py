@@ -1,19 +1,30 @@
-"""Reduces on columns whose cells are stored: those of the touched keys are put into the kernel,
-which takes the step, and the new cells are staged."""
+"""Reduces and tops on columns whose state is stored: that of the touched keys is put into the
+kernel, which takes the step, and what is new is staged."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ebbflow.engine.runtime.columnar.keyed import ColumnGroupStage
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage, ColumnStage
-from ebbflow.engine.runtime.columnar.stored import load, of_keys, stage_cells
+from ebbflow.engine.runtime.columnar.stored import (
+    Asked,
+    KeptValues,
+    load,
+    of_keys,
+    stage_cells,
+    stored_rows,
+)
 from ebbflow.engine.runtime.columnar.stored_cells import cell_of
+from ebbflow.engine.runtime.columnar.stored_kernels import stage_top_cells, stage_top_rows
 from ebbflow.engine.runtime.columnar.stored_stages import StoredArrangeStage, StoredStage
+from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.kernel.columns import Columns
-from ebbflow.kernel.groups import Groups
+from ebbflow.kernel.hashing import WordTable
 from ebbflow.kernel.words import NULL
 
 
@@ -44,22 +55,24 @@ class StoredReduceStage(StoredStage, ColumnReduceStage):
 
 
 class StoredGroupStage(StoredStage, ColumnGroupStage):
-    """Reducers that look at the values of groups. Of a minimum or a maximum, the value and how
-    often it is there are stored, and mostly no other value matters: those that come are behind it,
-    or take its place. Where the last one of it goes, all rows of the group are read."""
+    """Reducers that look at the values of groups.
 
-    __slots__ = ("cell",)
+    Where all values are stored, those of the touched groups are put into the kernel. Of a minimum
+    or a maximum, an *end*, the value and how often it is there are stored, and mostly no other
+    value matters: those that come are behind it, or take its place. Where the last one of it goes,
+    all rows of the group are read."""
+
+    __slots__ = ("cell", "ends")
 
     arranged: StoredArrangeStage
 
     def __init__(self, of: ColumnGroupStage, arranged: Any) -> None:
         reducers = of.reducers
-        looked = [
-            each._replace(column=len(reducers.values) + number)
-            for number, each in enumerate(reducers.looked)
-        ]
-        width = len(arranged.key_of.parts)
-        self.groups = Groups(width, reducers.totals, reducers.results, looked, folds=reducers.folds)
+        self.ends = [at for at, each in enumerate(reducers.looked) if each.order is not None]
+        looked = list(reducers.looked)
+        for column, at in enumerate(self.ends, len(reducers.values)):
+            looked[at] = looked[at]._replace(column=column)
+        self.groups = reducers.groups(len(arranged.key_of.parts), looked)
         ColumnStage.__init__(self, of.by_rows, of.texts, self.groups)
         self.arranged, self.reducers, self.values = arranged, reducers, of.values
         self.cell = cell_of(reducers.stored, self.groups)
@@ -67,13 +80,14 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
     def step(self, change: Any) -> Any:
         columns, keys = self.stepped(change)
         groups, forms, weights = self.groups, self.arranged.key_of.forms, columns.weights
-        slots, times = load(
+        slots, times, kept = load(
             groups, keys, of_keys(forms), forms, self.spine(), self.cell, self.texts
         )
+        times = times[:, self.ends]
         owners = np.searchsorted(slots, groups.table.find(keys))
         side = self._values(columns)
         seen = side[:, len(self.reducers.values) :]
-        first = groups.cells[np.ix_(slots, [each.cell for each in self.reducers.looked])]
+        first = groups.cells[np.ix_(slots, [self.reducers.looked[at].cell for at in self.ends])]
         first[groups.cells[slots, 0] == 0] = NULL
         meets = seen == first[owners]
         left = times.copy()
@@ -82,37 +96,73 @@ class StoredGroupStage(StoredStage, ColumnGroupStage):
         sizes = groups.cells[slots, 0].copy()
         np.add.at(sizes, owners, weights)
         lost = ((first != NULL) & ((times == 0) | (left <= 0))).any(axis=1) & (sizes != 0)
-        self._begin(slots, times, first, lost)
+        with self._unjournalled():
+            self._put(slots, times, first, lost, kept)
         unknown = ~meets & (weights < 0).reshape(-1, 1)  # behind the first, and not put in
         seen[(unknown & ~lost[owners].reshape(-1, 1)) | (sizes == 0)[owners].reshape(-1, 1)] = NULL
         out, signs = groups.step(keys, side, weights)
         return Columns(self.type, list(out), signs, self.texts, canonical=True)
 
     def _values(self, columns: Columns) -> Any:
-        """The values of rows, and once more those that are looked at."""
+        """The values of rows, and once more those that may be ends."""
         values = self.values(columns)
-        again = values[:, [each.column for each in self.reducers.looked]]
+        again = values[:, [self.reducers.looked[at].column for at in self.ends]]
         return np.concatenate([values, again], axis=1)
 
-    def _begin(self, slots: Any, times: Any, first: Any, lost: Any) -> None:
-        """Have the first value of each group in the kernel, and where it is `lost` all rows."""
-        groups, journal = self.groups, self.groups.journal
-        groups.journal = None
+    @contextmanager
+    def _unjournalled(self) -> Iterator[None]:
+        """What is put into the kernel was there before the epoch."""
+        journal, self.groups.journal = self.groups.journal, None
         try:
-            kept = slots[~lost]
-            for j in range(first.shape[1]):
-                side = np.full((len(kept), len(self.reducers.values) + first.shape[1]), NULL)
-                side[:, len(self.reducers.values) + j] = first[~lost, j]
-                often = np.maximum(times[~lost, j], 1)
-                groups.values.step(kept, side, often, kept, groups.cells)
-            groups._settle()
-            if lost.any():
-                groups.cells[slots[lost]] = 0
-                there, keys = self.stepped(self.arranged.stored(groups.table.keys[slots[lost]]))
-                groups.step(keys, self._values(there), there.weights)
+            yield
         finally:
-            groups.journal = journal
+            self.groups.journal = journal
+
+    def _put(self, slots: Any, times: Any, first: Any, lost: Any, kept: list[KeptValues]) -> None:
+        """Have the values of groups in the kernel, and of ends the first one; where that is `lost`
+        all rows."""
+        groups, there = self.groups, slots[~lost]
+        for number, (owners, words, often) in kept:
+            some = ~lost[owners]
+            groups.put_values(number, slots[owners[some]], words[some], often[some], there)
+        for j, number in enumerate(self.ends):
+            often = np.maximum(times[~lost, j], 1)
+            groups.put_values(number, there, first[~lost, j : j + 1], often, there)
+        if lost.any():
+            groups.cells[slots[lost]] = 0
+            rows, keys = self.stepped(self.arranged.stored(groups.table.keys[slots[lost]]))
+            groups.step(keys, self._values(rows), rows.weights)
 
     def stage_changes(self) -> None:
         forms = self.arranged.key_of.forms
         stage_cells(self.groups, of_keys(forms), forms, self.spine(), self.cell, self.texts)
+
+
+class StoredTopStage(StoredStage, ColumnTopStage):
+    """The first rows of each key. All rows are stored by key, and those of the touched keys are put
+    into the kernel. What is first is stored beside that, for rows."""
+
+    __slots__ = ()
+
+    def __init__(self, of: ColumnTopStage) -> None:
+        super().__init__(of.by_rows, of.texts, of.order, of.reads_type)
+
+    def step(self, change: Any) -> Any:
+        columns, forms, top = self.columns(change, self.reads_type), self.key_of.forms, self.top
+        keys = self.key_of(columns)
+        asked = WordTable(keys.shape[1])
+        asked.add(keys)
+        there, _ = stored_rows(
+            self.spine(), Asked(of_keys(forms), forms, asked.keys[: asked.end], self.texts),
+            self.reads_type,
+        )  # fmt: skip
+        journal, top.journal = top.journal, None
+        try:
+            top.step(self.key_of(there), self.rows_of(there), there.weights)
+        finally:
+            top.journal = journal
+        return self._columns(*top.step(keys, self.rows_of(columns), columns.weights))
+
+    def stage_changes(self) -> None:
+        stage_top_rows(self, self.spine(0))
+        stage_top_cells(self, self.spine(1))

@@ -18,7 +18,6 @@ all that was done is staged in spines that nobody has committed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,18 +40,18 @@ from ebbflow.engine.runtime.columnar.stored import (
     records_form,
     shape_of,
     stage_cells,
+    stored_rows,
     stored_weights,
 )
-from ebbflow.engine.runtime.columnar.stored_cells import COUNT, words_of
+from ebbflow.engine.runtime.columnar.stored_cells import COUNT
 from ebbflow.errors import EbbflowError
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.chained import NOW, ChainedRows
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.hashing import matrix
-from ebbflow.kernel.words import Texts, WordForm, forms_of
+from ebbflow.kernel.words import WordForm, forms_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
-from ebbflow.state.spine.lookup import FoundEntries
 
 
 class RowsNeeded(EbbflowError):
@@ -146,24 +145,13 @@ class StoredArrangeStage(StoredStage, ColumnArrangeStage):
     def stored(self, keys: Any, weights: Any = None) -> ArrangedColumns:
         """The rows of some keys, all different, as they were before the epoch; their weights times
         those of the keys, where these have some."""
-        spine, texts, forms = self.spine(), self.texts, self.row_forms
-        asked = Asked(self.key_shape, self.key_of.forms, keys, texts)
-        entries: list[FoundEntries] = []
-        places: list[Any] = []
-        for at, found in asked.found(spine):
-            if found.form.row.how != "record" or len(found.form.row.encodings) != len(forms):
-                raise DoesNotFit("rows that are pickled")
-            entries.append(found)
-            places.append(at)
-        at = np.concatenate(places) if places else np.empty(0, np.int64)
-        counts = np.concatenate([each.counts for each in entries]) if entries else at
+        asked = Asked(self.key_shape, self.key_of.forms, keys, self.texts)
+        columns, at = stored_rows(self.spine(), asked, self.before.type)
         if weights is not None:
+            counts = columns.weights
             if len(counts) and max(counts.max(), -counts.min()) >= 1 << 62:
                 raise DoesNotFit("a weight of more than 62 bits")
-            counts = counts * weights[at]
-        fields = [partial(_words, entries, i, form, texts) for i, form in enumerate(forms)]
-        columns = Columns(self.before.type, fields, counts, texts)
-        columns.canonical = len(entries) < 2
+            columns.weights = counts * weights[at]
         return ArrangedColumns(columns, keys[at])
 
     def stage_changes(self) -> None:
@@ -180,14 +168,6 @@ class StoredArrangeStage(StoredStage, ColumnArrangeStage):
     def clear(self) -> None:
         super().clear()
         self.given = None
-
-
-def _words(entries: Sequence[FoundEntries], field: int, form: WordForm, texts: Texts) -> Any:
-    """A field of the rows that were found."""
-    found = [words_of(each.row(field), form, texts) for each in entries]
-    if not found:
-        return np.empty(0, np.int64)
-    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 class StoredJoinStage(StoredStage, ColumnJoinStage):

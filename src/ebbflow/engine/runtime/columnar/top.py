@@ -65,7 +65,9 @@ class ColumnTopStage(ColumnStage):
     """The first rows of each key, in `FirstRows`: its columns are what rows are ordered by, and the
     fields that are not among that."""
 
-    __slots__ = ("columns_of_fields", "forms", "key_of", "reads_type", "rows_of", "top")
+    __slots__ = (
+        "columns_of_fields", "forms", "key_of", "order", "reads_type", "rows_of", "top",
+    )  # fmt: skip
 
     by_rows: KeyedStage
 
@@ -75,7 +77,7 @@ class ColumnTopStage(ColumnStage):
         node: Any = by_rows.node
         if node.offset + node.n >= MOST:
             raise NotInColumns("the top is of too many rows")
-        self.reads_type = reads_type
+        self.reads_type, self.order = reads_type, order
         self.key_of = KeyOnColumns(node.key, reads_type, texts)
         fields = forms_of(reads_type) or ()
         parts: list[Computed] = []
