@@ -41,6 +41,7 @@ from ebbflow.kernel.group_loops import (
     FLOAT_TOTAL,
     MEAN,
     NEGATIVE,
+    ONLY,
     OVERFLOWS,
     SEEN,
     STDDEV,
@@ -68,8 +69,8 @@ WHY = {
 }
 __all__ = [
     "ADD", "ADD_FLOAT", "ADD_SQUARE", "ALL", "ANY", "CELLS", "COUNT", "COUNT_TRUE", "FLOAT_MEAN",
-    "FLOAT_TOTAL", "MEAN", "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR", "Addend",
-    "Groups", "Result", "StepNote",
+    "FLOAT_TOTAL", "MEAN", "ONLY", "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR",
+    "Addend", "Groups", "Result", "StepNote",
 ]  # fmt: skip
 
 

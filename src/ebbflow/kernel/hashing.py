@@ -106,7 +106,7 @@ class WordTable:
     def find(self, keys: Words) -> Words:
         """The slot of each key, or EMPTY."""
         found = np.empty(len(keys), np.int64)
-        _find(keys, self.places, self.keys, found)
+        _find(keys, self.places, self.keys, self.hashes, found)
         return found
 
     def remove(self, slots: Words) -> None:
@@ -303,9 +303,12 @@ def _add(
 
 
 @compiled
-def _find(keys: Words, places: Words, store: Words, found: Words) -> None:
-    for i in range(len(keys)):
-        found[i] = slot_of(keys, i, hashed(keys, i), places, store)
+def _find(keys: Words, places: Words, store: Words, hashes: Words, found: Words) -> None:
+    for begin in range(0, len(keys), BLOCK):
+        end = min(begin + BLOCK, len(keys))
+        look_ahead(keys, begin, end, places, store, hashes)
+        for i in range(begin, end):
+            found[i] = slot_of(keys, i, hashes[i - begin], places, store)
 
 
 @compiled

@@ -90,9 +90,7 @@ class ColumnArrangeStage(ColumnKeyStage):
         return arranged
 
     def _everything(self) -> Columns:
-        rows, weights = self.chained.everything()
-        fields = list(rows.T.copy())
-        return Columns(self.before.type, fields, weights, self.texts, canonical=True)
+        return all_rows(self.chained, self.before.type, self.texts)
 
     def whole(self, *_: Any) -> Any:
         if self.given_up:
@@ -104,11 +102,19 @@ class ColumnArrangeStage(ColumnKeyStage):
         index = self.by_rows.index
         index.put(index.grouping(self._everything().items()))
 
-    def found(self, entries: Any, weights: Any) -> Columns:
-        """Rows of the index as they are now, with these weights."""
-        width = self.chained.rows.width
-        fields = [self.chained.column(at, entries) for at in range(width)]
-        return Columns(self.before.type, fields, weights, self.texts)
+
+def all_rows(index: ChainedRows, row_type: Any, texts: Texts) -> Columns:
+    """All rows of an index, which are of this type."""
+    rows, weights = index.everything()
+    return Columns(row_type, list(rows.T.copy()), weights, texts, canonical=True)
+
+
+def found_rows(
+    index: ChainedRows, entries: Any, weights: Any, row_type: Any, texts: Texts
+) -> Columns:
+    """Rows of an index as they are now, with these weights."""
+    fields = [index.column(at, entries) for at in range(index.rows.width)]
+    return Columns(row_type, fields, weights, texts)
 
 
 class ColumnJoinStage(ColumnStage):
@@ -268,8 +274,9 @@ class ColumnSemiStage(ColumnStage):
             keys, signs = self.present.step(right.keys, _nothing(len(right)), right.columns.weights)
             keys = np.ascontiguousarray(keys.T)
             signs = -signs if self.anti else signs
-            _, entries, weights, _ = self.left.chained.meet(keys, signs, WAS)
-            parts.append(self.left.found(entries, weights))
+            index = self.left.chained
+            _, entries, weights, _ = index.meet(keys, signs, WAS)
+            parts.append(found_rows(index, entries, weights, self.left.before.type, self.texts))
         if left:
             parts.append(self._passing(left))
         made = together(parts, self.texts)
