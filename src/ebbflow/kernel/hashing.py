@@ -29,6 +29,8 @@ BLOCK = 128
 """Of so many keys the memory is asked for before the first of them is looked up."""
 FEW = 1 << 16
 """Tables of fewer keys grow faster."""
+MANY = 1 << 12
+"""So many rows say what keys those behind them will have."""
 BITS = 34
 """So many bits of a place are its slot."""
 SLOTS = (1 << BITS) - 1
@@ -83,6 +85,13 @@ class WordTable:
         if more <= self.next_size:
             return 0
         return 1 << (len(self) + more - 1).bit_length()
+
+    def size_after(self, rows: int, new: int, more: int) -> int:
+        """How many keys there must be room for, if of so many rows that came at once nearly all had
+        a new key, and so many more are to come; 0 where that is not to be expected."""
+        if new < MANY or 50 * new < 49 * rows:
+            return 0
+        return min(1 << (len(self) + more - 1).bit_length(), 64 * len(self.keys))
 
     def grow(self, size: int = 0) -> None:
         """Have room for more keys. The room for keys comes last, so that an interrupt does no

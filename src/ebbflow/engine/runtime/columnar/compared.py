@@ -17,8 +17,10 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnKeyStage,
     all_rows,
     found_rows,
+    index_rows,
+    with_passing,
 )
-from ebbflow.engine.runtime.columnar.stages import ColumnStage, together
+from ebbflow.engine.runtime.columnar.stages import ColumnStage
 from ebbflow.engine.runtime.columnar.steps import SideBySide
 from ebbflow.engine.runtime.compare import CompareStage
 from ebbflow.kernel.arithmetic import Computed
@@ -49,12 +51,10 @@ class ColumnCompareStage(ColumnStage):
         return self.left.by_key(left), self.right.by_key(right)
 
     def step(self, left: Any, right: Any) -> Any:
-        parts = self.turned(right) if right else []
+        turned = self.turned(right) if right else []
+        made = with_passing(turned, left, self.passing, self.texts)
         if left:
-            parts.append(self.passing(left))
             self.keep(left)
-        made = together(parts, self.texts)
-        made.canonical = not right and left.columns.canonical
         return made
 
     def whole(self, *_: Any) -> Any:
@@ -92,9 +92,6 @@ class ColumnCompareStage(ColumnStage):
         """The words that it finds rows by, and how they are words."""
         raise NotImplementedError
 
-    def _found(self, index: ChainedRows, entries: Any, weights: Any) -> Columns:
-        return found_rows(index, entries, weights, self.left.before.type, self.texts)
-
 
 class ColumnUnequalStage(ColumnCompareStage):
     """Rows of the left for which the right has, or has not, a row with the same key and another
@@ -128,11 +125,13 @@ class ColumnUnequalStage(ColumnCompareStage):
             self.rows.step(columns.matrix, np.empty((len(columns), 0), np.int64), columns.weights)
         values = self.values[1](columns)[:, 0]
         keys, signs, pairs, less = self.others.step(right.keys, values, columns.weights)
-        parts = []
-        for index, met, weights in (self.by_key, keys, signs), (self.by_value, pairs, less):
-            _, entries, found, _ = index.meet(met, -weights if self.anti else weights, NOW)
-            parts.append(self._found(index, entries, found))
-        return parts
+        if self.anti:
+            signs, less = -signs, -less
+        of = self.left.before.type, self.texts
+        return [
+            *found_rows(self.by_key, keys, signs, NOW, *of),
+            *found_rows(self.by_value, pairs, less, NOW, *of),
+        ]
 
     def passing(self, left: ArrangedColumns) -> Columns:
         values = self.values[0](left.columns)[:, 0]
@@ -194,6 +193,8 @@ class ColumnOneRowStage(ColumnCompareStage):
     def turned(self, right: ArrangedColumns) -> list[Columns]:
         columns, index = right.columns, self.by_key
         keys, was, now = self.ones.step(right.keys, columns.matrix, columns.weights)
+        if not len(keys) or not len(index):
+            return []
         at, entries, weights, _ = index.meet(keys, np.ones(len(keys), np.int64), NOW)
         more = np.zeros(len(at), np.int64)
         for ones, sign in (was, -1), (now, 1):
@@ -205,7 +206,8 @@ class ColumnOneRowStage(ColumnCompareStage):
             ]
             more[there[self.test.chosen(sides, len(there))]] += sign
         some = np.flatnonzero(more)
-        return [self._found(index, entries[some], weights[some] * more[some])]
+        weights = weights[some] * more[some]
+        return index_rows(index, entries[some], weights, self.left.before.type, self.texts)
 
     def passing(self, left: ArrangedColumns) -> Columns:
         columns = left.columns

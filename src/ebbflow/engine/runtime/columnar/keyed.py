@@ -7,7 +7,7 @@ together, as the rows of one and the columns of another would not meet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -110,11 +110,36 @@ def all_rows(index: ChainedRows, row_type: Any, texts: Texts) -> Columns:
 
 
 def found_rows(
+    index: ChainedRows, keys: Any, signs: Any, when: int, row_type: Any, texts: Texts
+) -> list[Columns]:
+    """The rows of an index that have these keys, as they are NOW or WERE, their weights times the
+    signs; nothing where there is none."""
+    if not len(keys) or not len(index):
+        return []
+    _, entries, weights, _ = index.meet(keys, signs, when)
+    return index_rows(index, entries, weights, row_type, texts)
+
+
+def index_rows(
     index: ChainedRows, entries: Any, weights: Any, row_type: Any, texts: Texts
-) -> Columns:
-    """Rows of an index as they are now, with these weights."""
+) -> list[Columns]:
+    """These entries of an index as columns; nothing where there is none."""
+    if not len(entries):
+        return []
     fields = [index.column(at, entries) for at in range(index.rows.width)]
-    return Columns(row_type, fields, weights, texts)
+    return [Columns(row_type, fields, weights, texts)]
+
+
+def with_passing(
+    turned: list[Columns], left: Any, passing: Callable[[ArrangedColumns], Columns], texts: Texts
+) -> Any:
+    """The change of a stage that chooses rows of the left: those that have turned, and those of the
+    change of the left that pass."""
+    if not left:
+        return together(turned, texts) if turned else {}
+    some = passing(left)
+    some.canonical = left.columns.canonical
+    return together([*turned, some], texts)
 
 
 class ColumnJoinStage(ColumnStage):
@@ -275,13 +300,8 @@ class ColumnSemiStage(ColumnStage):
             keys = np.ascontiguousarray(keys.T)
             signs = -signs if self.anti else signs
             index = self.left.chained
-            _, entries, weights, _ = index.meet(keys, signs, WAS)
-            parts.append(found_rows(index, entries, weights, self.left.before.type, self.texts))
-        if left:
-            parts.append(self._passing(left))
-        made = together(parts, self.texts)
-        made.canonical = not right and left.columns.canonical
-        return made
+            parts += found_rows(index, keys, signs, WAS, self.left.before.type, self.texts)
+        return with_passing(parts, left, self._passing, self.texts)
 
     def _passing(self, left: ArrangedColumns) -> Columns:
         there = self.present.has(left.keys)
