@@ -84,7 +84,7 @@ class ChainedRows:
         before = int(self.count[0])
         if before + len(rows) > len(self.touched):
             self.touched = grown(self.touched, before + len(rows))
-        at = 0
+        at, there = 0, len(self.keys)
         while True:
             at = _apply(
                 keys, rows, weights, at, self.touched, self.count,
@@ -94,9 +94,11 @@ class ChainedRows:
             )  # fmt: skip
             if at == len(rows):
                 break
-            for table in (self.keys, self.rows):
-                if is_full(table.keys, table.state):
-                    self._grow(table)
+            if is_full(self.rows.keys, self.rows.state):
+                self._grow(self.rows)
+            if is_full(self.keys.keys, self.keys.state):
+                new = len(self.keys) - there
+                self._grow(self.keys, self.keys.size_after(at, new, len(rows) - at))
         entries = self.touched[before : self.count[0]]
         if self.bag and _some_negative(entries, self.rows.keys, self.rows.width):
             self._undo(before)

@@ -24,9 +24,11 @@ from ebbflow.kernel.fixed import (
 from ebbflow.kernel.hashing import BLOCK, Words, added, hashed, is_full, slot_of, taken_out
 from ebbflow.kernel.words import LARGEST, NULL
 
-ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR = 0, 1, 2, 3, 4, 5, 6
-CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1, XOR: 1}
-"""How many cells each takes. What is SEEN is written by others: by `Values`, or a `GroupFold`."""
+ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR, ONLY = 0, 1, 2, 3, 4, 5, 6, 7
+CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1, XOR: 1, ONLY: 1}
+"""How many cells each takes. What is SEEN is written by others: by `Values`, or a `GroupFold`. XOR
+has the bits of ints, and ONLY those of any words, NULL as well: so while a group has one row, its
+cell is the word of that row."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL, FLOAT_MEAN, ALL, ANY, VARIANCE = 0, 1, 2, 3, 4, 5, 6, 7
 STDDEV = 8
 MANY = 1000
@@ -168,9 +170,9 @@ def add_others(
     """Add what has several cells, or bits; says whether all fits."""
     for i in range(start, stop):
         value, weight, slot = values[i, column], weights[i], slots[i]
-        if value == NULL:
+        if value == NULL and how != ONLY:
             continue
-        if how == XOR:
+        if how in (XOR, ONLY):
             if weight & 1:
                 cells[slot, at] ^= value
         elif how == ADD_SQUARE:

@@ -41,6 +41,7 @@ from ebbflow.kernel.group_loops import (
     FLOAT_TOTAL,
     MEAN,
     NEGATIVE,
+    ONLY,
     OVERFLOWS,
     SEEN,
     STDDEV,
@@ -69,8 +70,8 @@ WHY = {
 }
 __all__ = [
     "ADD", "ADD_FLOAT", "ADD_SQUARE", "ALL", "ANY", "CELLS", "COUNT", "COUNT_TRUE", "FLOAT_MEAN",
-    "FLOAT_TOTAL", "MEAN", "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR", "Addend",
-    "Groups", "Result", "StepNote",
+    "FLOAT_TOTAL", "MEAN", "ONLY", "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR",
+    "Addend", "Groups", "Result", "StepNote",
 ]  # fmt: skip
 
 
@@ -140,7 +141,7 @@ class Groups:
         if self.journal is not None:
             self.journal.append(note)  # before anything is done, as an interrupt may come
         table, at, once = self.table, 0, self._at_once and len(keys) <= MANY_ROWS
-        out = self._out(len(keys)) if once else NOTHING
+        out, there = self._out(len(keys)) if once else NOTHING, len(table)
         while True:
             at, given, status, gone = step_of_groups(
                 keys, values, weights, at, self.totals, self.cells, self.marks, self.epoch,
@@ -149,7 +150,7 @@ class Groups:
             )  # fmt: skip
             if at == len(keys) or status != FINE:
                 break
-            table.grow()
+            table.grow(table.size_after(at, len(table) - there, len(keys) - at))
             self.fit()
         if status == FINE and not self._fold(note, values, weights):
             status = REFUSED

@@ -29,6 +29,8 @@ BLOCK = 128
 """Of so many keys the memory is asked for before the first of them is looked up."""
 FEW = 1 << 16
 """Tables of fewer keys grow faster."""
+MANY = 1 << 12
+"""So many rows say what keys those behind them will have."""
 BITS = 34
 """So many bits of a place are its slot."""
 SLOTS = (1 << BITS) - 1
@@ -84,6 +86,13 @@ class WordTable:
             return 0
         return 1 << (len(self) + more - 1).bit_length()
 
+    def size_after(self, rows: int, new: int, more: int) -> int:
+        """How many keys there must be room for, if of so many rows that came at once nearly all had
+        a new key, and so many more are to come; 0 where that is not to be expected."""
+        if new < MANY or 50 * new < 49 * rows:
+            return 0
+        return min(1 << (len(self) + more - 1).bit_length(), 64 * len(self.keys))
+
     def grow(self, size: int = 0) -> None:
         """Have room for more keys. The room for keys comes last, so that an interrupt does no
         harm; who keeps something by slot has to have room before."""
@@ -106,7 +115,7 @@ class WordTable:
     def find(self, keys: Words) -> Words:
         """The slot of each key, or EMPTY."""
         found = np.empty(len(keys), np.int64)
-        _find(keys, self.places, self.keys, found)
+        _find(keys, self.places, self.keys, self.hashes, found)
         return found
 
     def remove(self, slots: Words) -> None:
@@ -303,9 +312,12 @@ def _add(
 
 
 @compiled
-def _find(keys: Words, places: Words, store: Words, found: Words) -> None:
-    for i in range(len(keys)):
-        found[i] = slot_of(keys, i, hashed(keys, i), places, store)
+def _find(keys: Words, places: Words, store: Words, hashes: Words, found: Words) -> None:
+    for begin in range(0, len(keys), BLOCK):
+        end = min(begin + BLOCK, len(keys))
+        look_ahead(keys, begin, end, places, store, hashes)
+        for i in range(begin, end):
+            found[i] = slot_of(keys, i, hashes[i - begin], places, store)
 
 
 @compiled

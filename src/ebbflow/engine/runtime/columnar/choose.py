@@ -12,6 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from ebbflow.engine.runtime.columnar.compared import (
+    ColumnCompareStage,
+    ColumnOneRowStage,
+    ColumnUnequalStage,
+)
 from ebbflow.engine.runtime.columnar.few import FewRows
 from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
@@ -37,6 +42,7 @@ from ebbflow.engine.runtime.columnar.steps import (
     traced,
 )
 from ebbflow.engine.runtime.columnar.top import ColumnTopStage
+from ebbflow.engine.runtime.compare import CompareStage
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.stages import (
     ArrangeStage,
@@ -49,11 +55,15 @@ from ebbflow.engine.runtime.stages import (
     SemiJoinStage,
 )
 from ebbflow.flow.plan import Distinct, TopK
-from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.expressions import fits, row_on_columns
+from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
+from ebbflow.kernel.arithmetic import NotInColumns, truth
+from ebbflow.kernel.expressions import fits, on_columns, row_on_columns
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
+
+JOINING = ColumnJoinStage, ColumnSemiStage, ColumnCompareStage
+"""Stages that read two arrangements."""
 
 
 class Chosen(NamedTuple):
@@ -112,6 +122,10 @@ class _Chooser:
                 return self._join(stage)
             case SemiJoinStage():
                 return self._semi(stage)
+            case CompareStage() if isinstance(stage.node, CompareSemi):
+                return self._unequal(stage, stage.node)
+            case CompareStage() if isinstance(stage.node, ScalarFilter):
+                return self._one_row(stage, stage.node)
             case KeyedStage() if isinstance(stage.node, Distinct):
                 return self._distinct(stage)
             case KeyedStage() if isinstance(stage.node, TopK):
@@ -187,7 +201,7 @@ class _Chooser:
     def _arrange(self, stage: Any) -> ColumnStage:
         row_type = self._type(stage.reads[0])
         readers = self.readers.get(stage.slot, ())
-        known = JoinStage, SemiJoinStage, GroupReduceStage
+        known = JoinStage, SemiJoinStage, GroupReduceStage, CompareStage
         if not all(isinstance(reader, known) for reader in readers):
             raise NotInColumns("others than joins and reduces read it")
         before = ChainOnColumns(stage.before, row_type, self.texts)
@@ -206,7 +220,7 @@ class _Chooser:
                 why = self.why.get(slot, "")
                 raise NotInColumns(f"the rows of a side are not in columns: {why}")
         left, right = sides
-        assert isinstance(left, ColumnArrangeStage)
+        assert isinstance(left, ColumnKeyStage)
         assert isinstance(right, ColumnKeyStage)
         if not same_forms(left.key_of.forms, right.key_of.forms):
             raise NotInColumns("the keys of its sides are of different types")
@@ -227,6 +241,35 @@ class _Chooser:
             raise NotInColumns("the weights of its right side may be negative")
         return ColumnSemiStage(stage, self.texts, left, right, node.anti)
 
+    def _unequal(self, stage: CompareStage, node: CompareSemi) -> ColumnStage:
+        left, right = self._compared(stage, node)
+        if [each.sign for each in node.where] != ["!="]:
+            raise NotInColumns(f"there is no kernel for {' and '.join(map(str, node.where))}")
+        of = node.where[0]
+        values = [
+            on_columns(traced(fn), [side.before.type], self.texts)
+            for fn, side in ((of.left, left), (of.right, right))
+        ]
+        if not same_forms([values[0].form], [values[1].form]):
+            raise NotInColumns("the values that it compares are of different types")
+        return ColumnUnequalStage(stage, self.texts, left, right, values, node.anti)
+
+    def _one_row(self, stage: CompareStage, node: ScalarFilter) -> ColumnStage:
+        left, right = self._compared(stage, node)
+        if node.threshold is not None:
+            raise NotInColumns(f"its rows are in the order of {node.threshold.left.text}")
+        types = [left.before.type, right.before.type]
+        test = truth(on_columns(traced(node.fn), types, self.texts))
+        return ColumnOneRowStage(stage, self.texts, left, right, test)
+
+    def _compared(self, stage: CompareStage, node: Any) -> list[Any]:
+        """The stages that arrange both sides of rows that are compared."""
+        if self.stored:
+            raise NotInColumns("its state is not stored in columns")
+        if not node.right.bag:
+            raise NotInColumns("the weights of its right side may be negative")
+        return self._sides(stage)
+
     def _distinct(self, stage: KeyedStage) -> ColumnStage:
         row_type = self._type(stage.reads[0])
         if not stage.operator.bag:
@@ -245,7 +288,7 @@ class _Chooser:
                 lost: list[int] = []
                 if isinstance(stage, ColumnKeyStage):
                     lost = [reader.slot for reader in self.readers.get(slot, ())]
-                elif isinstance(stage, (ColumnJoinStage, ColumnSemiStage, ColumnGroupStage)):
+                elif isinstance(stage, (*JOINING, ColumnGroupStage)):
                     lost = list(stage.reads)
                 lost = [at for at in lost if at not in self.found]
                 if lost:
@@ -253,7 +296,7 @@ class _Chooser:
                     del self.found[slot]
                     changed = True
         for stage in self.found.values():
-            if isinstance(stage, (ColumnJoinStage, ColumnSemiStage)):
+            if isinstance(stage, JOINING):
                 _connect(stage, stage.left, stage.right)
             elif isinstance(stage, ColumnGroupStage):
                 _connect(stage, stage.arranged)

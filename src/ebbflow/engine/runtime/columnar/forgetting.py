@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ebbflow.engine.runtime.columnar.compared import ColumnCompareStage
 from ebbflow.engine.runtime.columnar.inputs import CheckedColumnInput
 from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
@@ -72,6 +73,10 @@ def held(part: Any) -> Iterator[Held]:
             yield index.rows.words(index.rows.used()), forms_of(part.before.type) or ()
         case ColumnSemiStage():
             yield part.present.everything()[0], part.right.key_of.forms
+        case ColumnCompareStage():
+            yield from part.keys_held()
+            for columns in part.lefts(), part.rights():
+                yield columns.matrix, columns.forms
         case ColumnDistinctStage():
             yield part.present.everything()[0], forms_of(part.reads_type) or ()
         case ColumnTopStage():

@@ -7,7 +7,7 @@ together, as the rows of one and the columns of another would not meet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,9 +90,7 @@ class ColumnArrangeStage(ColumnKeyStage):
         return arranged
 
     def _everything(self) -> Columns:
-        rows, weights = self.chained.everything()
-        fields = list(rows.T.copy())
-        return Columns(self.before.type, fields, weights, self.texts, canonical=True)
+        return all_rows(self.chained, self.before.type, self.texts)
 
     def whole(self, *_: Any) -> Any:
         if self.given_up:
@@ -104,11 +102,44 @@ class ColumnArrangeStage(ColumnKeyStage):
         index = self.by_rows.index
         index.put(index.grouping(self._everything().items()))
 
-    def found(self, entries: Any, weights: Any) -> Columns:
-        """Rows of the index as they are now, with these weights."""
-        width = self.chained.rows.width
-        fields = [self.chained.column(at, entries) for at in range(width)]
-        return Columns(self.before.type, fields, weights, self.texts)
+
+def all_rows(index: ChainedRows, row_type: Any, texts: Texts) -> Columns:
+    """All rows of an index, which are of this type."""
+    rows, weights = index.everything()
+    return Columns(row_type, list(rows.T.copy()), weights, texts, canonical=True)
+
+
+def found_rows(
+    index: ChainedRows, keys: Any, signs: Any, when: int, row_type: Any, texts: Texts
+) -> list[Columns]:
+    """The rows of an index that have these keys, as they are NOW or WERE, their weights times the
+    signs; nothing where there is none."""
+    if not len(keys) or not len(index):
+        return []
+    _, entries, weights, _ = index.meet(keys, signs, when)
+    return index_rows(index, entries, weights, row_type, texts)
+
+
+def index_rows(
+    index: ChainedRows, entries: Any, weights: Any, row_type: Any, texts: Texts
+) -> list[Columns]:
+    """These entries of an index as columns; nothing where there is none."""
+    if not len(entries):
+        return []
+    fields = [index.column(at, entries) for at in range(index.rows.width)]
+    return [Columns(row_type, fields, weights, texts)]
+
+
+def with_passing(
+    turned: list[Columns], left: Any, passing: Callable[[ArrangedColumns], Columns], texts: Texts
+) -> Any:
+    """The change of a stage that chooses rows of the left: those that have turned, and those of the
+    change of the left that pass."""
+    if not left:
+        return together(turned, texts) if turned else {}
+    some = passing(left)
+    some.canonical = left.columns.canonical
+    return together([*turned, some], texts)
 
 
 class ColumnJoinStage(ColumnStage):
@@ -268,13 +299,9 @@ class ColumnSemiStage(ColumnStage):
             keys, signs = self.present.step(right.keys, _nothing(len(right)), right.columns.weights)
             keys = np.ascontiguousarray(keys.T)
             signs = -signs if self.anti else signs
-            _, entries, weights, _ = self.left.chained.meet(keys, signs, WAS)
-            parts.append(self.left.found(entries, weights))
-        if left:
-            parts.append(self._passing(left))
-        made = together(parts, self.texts)
-        made.canonical = not right and left.columns.canonical
-        return made
+            index = self.left.chained
+            parts += found_rows(index, keys, signs, WAS, self.left.before.type, self.texts)
+        return with_passing(parts, left, self._passing, self.texts)
 
     def _passing(self, left: ArrangedColumns) -> Columns:
         there = self.present.has(left.keys)
