@@ -12,11 +12,17 @@ PORTABLE := $(VENV)/portable
 PYODIDE := 314.0.7
 GET_JAVA := apt-get install -qq -y openjdk-17-jre-headless >/dev/null 2>&1
 
+# What each of the processes that run tests would do for itself: kernels and tests are compiled, side by side.
+ONCE = $(BIN)/ebbflow compile & $(BIN)/pytest --collect-only -qq >/dev/null; wait $$!
+
 GET_PORTABLE = test -e $(PORTABLE)/$(PYODIDE) || { command -v node >/dev/null && command -v npm >/dev/null && \
   npm install --silent --no-audit --no-fund --prefix $(PORTABLE) pyodide@$(PYODIDE) >/dev/null 2>&1 && \
   $(BIN)/python -m pip install -q --disable-pip-version-check --upgrade --target $(PORTABLE)/packages \
     --only-binary :all: --platform any --implementation py --abi none --python-version 3.14 \
     'pytest<9.1' hypothesis cloudpickle tzdata && touch $(PORTABLE)/$(PYODIDE); }
+
+# Bytecode is kept: without it every process, and each of Spark's workers, compiles all it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test slow portable bench audit clean
 
@@ -26,9 +32,11 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(ONCE)
 	PYTHONHASHSEED=0 $(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup  # test ids must be alike in all processes
 
 slow: $(READY)
+	@$(ONCE)
 	PYTHONHASHSEED=0 $(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup --durations=20 tests
 
 # Doctests and pure tests on the CPython 3.14 of the npm package pyodide, where npm can be reached.

@@ -1,5 +1,6 @@
 """The command line: `ebbflow check` tests the laws of what a module defines, `ebbflow state` looks
-after what a view keeps on disk, `ebbflow demo` keeps a shop up to date beside computing it again.
+after what a view keeps on disk, `ebbflow compile` compiles the kernels before a program needs them,
+`ebbflow demo` keeps a shop up to date beside computing it again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import ebbflow
+from ebbflow.cli_compile import run_compile
 from ebbflow.cli_state import add_state, run_state, with_action
 from ebbflow.errors import CheckError, EbbflowError, LawBroken, install, shown
 from ebbflow.paths import own_cache
@@ -49,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checking.add_argument("--changes", metavar="module:name", help="from a value to its changes")
     checking.add_argument("--all", action="store_true", help="a line for each reducer")
     add_state(commands)
+    commands.add_parser("compile", help="compile all kernels now, as for an image")
     trying = commands.add_parser("demo", help="a shop kept up to date, beside computing it again")
     trying.add_argument("--engine", choices=["spark", "local"], default="spark")
     trying.add_argument(
@@ -63,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.path.insert(0, os.getcwd())
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", own_cache())
     try:
-        return {"check": _check, "state": run_state, "demo": _demo}[asked.command](asked)
+        run = {"check": _check, "state": run_state, "compile": run_compile, "demo": _demo}
+        return run[asked.command](asked)
     except EbbflowError as error:
         print(f"ebbflow: {error}", file=sys.stderr)
         return 2

@@ -63,7 +63,8 @@ def interrupted(
     published: bool = True,
 ) -> int:
     """How many of the errors were raised in a call; whether it raised them itself or not. When
-    there was none, which is how a sweep ends, what those before have left open is collected."""
+    none of those that were to be was, which is how a sweep ends, what those before have left open
+    is collected."""
     interrupts, traced = Interrupts(list(points), error), sys.gettrace()
     link: Any = os.link if published else None  # not every system has it
 
@@ -85,7 +86,7 @@ def interrupted(
         sys.setprofile(None)
         if published:
             os.link = link
-    if not interrupts.raised:
+    if points and not interrupts.raised:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()

@@ -33,7 +33,6 @@ from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
 
 def in_columns(plan: Plan, seen: Counter[str], **options: Any) -> Any:

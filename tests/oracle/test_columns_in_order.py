@@ -23,7 +23,6 @@ from ebbflow.testing import follow
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 KEPT, FEW_GONE = forgetting.MANY, ranked.FEW_GONE
 TEXTS = ["Rome", "Oslo", "", "Łódź", "Rom", "Rome\0", "Rome-Fiumicino", "Rome-Ciampino", "\ud800"]
 

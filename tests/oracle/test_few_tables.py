@@ -16,8 +16,6 @@ import ebbflow as ef  # noqa: E402
 from ebbflow.errors import AbsentRow  # noqa: E402
 from ebbflow.record import record  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
-
 Part = record("Part", id=int, size=float, shelf=int)
 Shelf = record("Shelf", shelf=int)
 INTS = [0, 1, -1, 2**63 - 1, -(2**63) + 1, -(2**63)]

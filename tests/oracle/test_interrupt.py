@@ -160,10 +160,13 @@ def heard_after(points: range) -> int:
     view, heard, hit = ef.Input("n", int).distinct().run(), list[int](), 0
     view.on_change(lambda change: heard.append(view.epoch))
     for point in points:
-        hit += interrupted(lambda: view.step(n=[view.epoch]), point, published=False)
+        raised = interrupted(lambda: view.step(n=[view.epoch]), point, published=False)
         view.step(n=[-1 - view.epoch])
         assert heard[-1] == view.epoch, point
         assert len(heard) <= view.epoch, point
+        if not raised:  # the step is over before
+            break
+        hit += raised
     return hit
 
 

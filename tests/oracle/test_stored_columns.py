@@ -34,7 +34,6 @@ from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,6 @@ from ebbflow.testing import follow
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
 
 
 def states(view: Any) -> Counter[str]:

@@ -43,7 +43,7 @@ LAYERS = [
     {"connectors", "metrics"},
     {"testing"},
     {"demo"},
-    {"cli", "cli_state"},
+    {"cli", "cli_compile", "cli_state"},
 ]
 APART = [{"engine.local", "engine.spark"}]  # of one layer, and yet neither imports the other
 OPTIONAL = {

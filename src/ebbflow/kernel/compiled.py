@@ -1,12 +1,14 @@
 """How loops over words are compiled: once for each form of argument, and kept on disk.
 
-What is kept is read again as long as no file of the kernels is another: a loop has those of other
-files in it, and two loops that hash a key in different ways would not find each other's keys. A
-loop that was generated is kept beside these, by its text.
+What is kept is read again as long as neither its file nor one that it imports is another: a loop
+has those of other files in it. (Loops that hash a key in different ways would not find each other's
+keys; how a key is hashed is in a file that they all import.) A loop that was generated is kept
+beside these, by its text.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -27,6 +29,9 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 """Loops make no arrays, and so nobody needs to count who has one: with these counts, which Numba
 keeps wherever a function is given an array, looking up a key takes ten times as long."""
 
+LOOPS: list[Any] = []
+"""Those that are in files."""
+
 
 def compiled(loop: F) -> F:
     """A function that Numba compiles when it is first called. Its file in the cache is read after
@@ -43,36 +48,56 @@ def compiled(loop: F) -> F:
     made._compile_for_args = partial(undisturbed, made._compile_for_args)
     if has_file:
         file: Any = made._cache._cache_file
-        file._source_stamp = file._source_stamp, _STAMP
+        file._source_stamp = file._source_stamp, _stamp(Path(loop.__code__.co_filename))
+        LOOPS.append(made)
     found: F = made
     return found
 
 
-def stamp_of(folder: Path) -> str:
-    """What stands for the text of all kernels; Numba itself looks at the file of a loop alone."""
-    texts = [each.read_bytes() for each in sorted(folder.glob("*.py"))]
-    return blake2b(b"".join(texts), digest_size=16).hexdigest()
+def stamp_of(file: Path) -> str:
+    """What stands for the text of a file of kernels and of those that it imports, and that they
+    do; Numba itself looks at the file of a loop alone."""
+    found, todo = {file: file.read_text()}, [file]
+    while todo:
+        for each in _imported(file.parent, found[todo.pop()]) - found.keys():
+            found[each] = each.read_text()
+            todo.append(each)
+    texts = "".join(found[each] for each in sorted(found))
+    return blake2b(texts.encode(), digest_size=16).hexdigest()
 
 
-_STAMP = stamp_of(Path(__file__).parent)
+_stamp = cache(stamp_of)
 
 
-def generated(name: str, text: str, names: Mapping[str, Any]) -> Callable[..., Any]:
-    """The function of this name in a text, which may use `names`, things of the kernels; compiled
-    when it is first called. It is made once for a text.
+@cache
+def _imported(folder: Path, text: str) -> frozenset[Path]:
+    """The files of a folder that a text imports."""
+    names = set(re.findall(r"(?:from|import) +ebbflow\.kernel\.(\w+)", text))
+    for listed in re.findall(r"from +ebbflow\.kernel +import +(\([^)]*\)|.*)", text):
+        names |= {"__init__", *re.findall(r"\w+", listed)}
+    return frozenset(path for name in names if (path := folder / f"{name}.py").exists())
+
+
+def generated(
+    name: str, text: str, names: Mapping[str, Any], file: str = __file__
+) -> Callable[..., Any]:
+    """The function of this name in a text, which may use `names`, things of the kernels that the
+    `file` imports; compiled when it is first called. It is made once for a text.
 
     >>> generated("twice", "def twice(n): return n + n", {})(21)
     42
     """
-    return _generated(name, text, tuple(names.items()))
+    return _generated(name, text, tuple(names.items()), Path(file))
 
 
 @cache
-def _generated(name: str, text: str, names: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
+def _generated(
+    name: str, text: str, names: tuple[tuple[str, Any], ...], file: Path
+) -> Callable[..., Any]:
     inside: dict[str, Any] = {**dict(names), "__name__": __name__}
     exec(compile(text, f"<{name}>", "exec"), inside)
     made: Any = compiled(inside[name])
-    made._cache = _TextCache(inside[name], text)
+    made._cache = _TextCache(inside[name], text, _stamp(file))
     found: Callable[..., Any] = made
     return found
 
@@ -84,13 +109,13 @@ _File: Any = IndexDataCacheFile
 class _TextCache(_Cache):  # type: ignore[misc]
     """Where what was compiled of a text is kept: with what is kept of the loops in this folder."""
 
-    def __init__(self, loop: Callable[..., Any], text: str) -> None:
+    def __init__(self, loop: Callable[..., Any], text: str, stamp: str) -> None:
         beside = _Cache(stamp_of)
         self._name, self._py_func, self._impl = repr(loop), loop, beside._impl
         self._cache_path = beside.cache_path
         number = blake2b(text.encode(), digest_size=16).hexdigest()
         name = f"generated.{number}.py{sys.version_info[0]}{sys.version_info[1]}"
-        self._cache_file = _File(self._cache_path, name, (text, _STAMP))
+        self._cache_file = _File(self._cache_path, name, (text, stamp))
         self.enable()
 
 

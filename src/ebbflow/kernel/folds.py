@@ -113,7 +113,7 @@ class FoldText(NamedTuple):
 
     def loop(self) -> Callable[..., bool]:
         """The loop, compiled when it is first run."""
-        return generated("fold", self.text(), NAMES)
+        return generated("fold", self.text(), NAMES, __file__)
 
 
 def _loaded(at: int, form: WordForm) -> list[str]:

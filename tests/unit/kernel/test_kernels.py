@@ -27,8 +27,6 @@ from ebbflow.kernel.word_order import WordOrder  # noqa: E402
 from ebbflow.kernel.words import NULL  # noqa: E402
 from ebbflow.reducer import exact  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
-
 
 def counting() -> Groups:
     orders = WordOrder("int", True), WordOrder("int", False), None
@@ -275,11 +273,23 @@ def test_roots_are_rounded_once() -> None:
         assert root(*args) == exact.root(Fraction(top, bottom))
 
 
-def test_what_is_kept_of_compiled_loops_is_that_of_all_their_files(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        (tmp_path / f"{name}.py").write_text(f"{name} = 1")
-    first = stamp_of(tmp_path)
-    (tmp_path / "other.py").write_text("other = 2")
-    assert stamp_of(tmp_path) != first
+def test_what_is_kept_of_compiled_loops_is_that_of_the_files_they_are_made_of(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "one": "from ebbflow.kernel.two import (\n    a,\n    b,\n)",
+        "two": "from ebbflow.kernel import three",
+        "three": "def late():\n    from ebbflow.kernel.one import a",
+        "__init__": "",
+        "apart": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    for name in texts:
+        before = stamp_of(tmp_path / "one.py")
+        (tmp_path / f"{name}.py").write_text(texts[name] + "\n# another text")
+        assert (stamp_of(tmp_path / "one.py") == before) == (name == "apart"), name
     for loop in (hashing._add, kernel_groups.step_of_groups, kernel_values._count):
-        assert stamp_of(Path(hashing.__file__).parent) in loop._cache._cache_file._source_stamp
+        file = Path(loop.py_func.__code__.co_filename)
+        assert stamp_of(file) in loop._cache._cache_file._source_stamp
+    assert stamp_of(Path(hashing.__file__)) != stamp_of(Path(kernel_values.__file__))

@@ -20,8 +20,6 @@ from ebbflow.kernel.top import FirstRows  # noqa: E402
 from ebbflow.kernel.word_order import WordOrder  # noqa: E402
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded  # noqa: E402
 
-pytestmark = pytest.mark.xdist_group("columns")  # kernels are compiled once
-
 Row = tuple[int, int, int]
 """A key, and the two fields that rows are ordered by: one up and one down."""
 ORDER = [WordOrder("int", True), WordOrder("int", False), WordOrder("int", True)]
