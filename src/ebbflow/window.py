@@ -34,21 +34,9 @@ from ebbflow.operator.window import (
 from ebbflow.reducer.row import Key
 
 __all__ = [
-    "decay",
-    "dense_rank",
-    "fill_forward",
-    "first_value",
-    "island",
-    "island_number",
-    "lag",
-    "last_value",
-    "lead",
-    "nth_value",
-    "ntile",
-    "percent_rank",
-    "rank",
-    "row_number",
-]
+    "decay", "dense_rank", "fill_forward", "first_value", "island", "island_number", "lag",
+    "last_value", "lead", "nth_value", "ntile", "percent_rank", "rank", "row_number",
+]  # fmt: skip
 
 
 def row_number() -> RowNumber:

@@ -13,15 +13,6 @@ from ebbflow.expression.node import (
 from ebbflow.expression.trace import trace
 
 __all__ = [
-    "Constant",
-    "Expression",
-    "Fingerprints",
-    "Get",
-    "Operation",
-    "Record",
-    "Row",
-    "Tuple",
-    "assumed",
-    "fingerprint",
-    "trace",
-]
+    "Constant", "Expression", "Fingerprints", "Get", "Operation", "Record", "Row", "Tuple",
+    "assumed", "fingerprint", "trace",
+]  # fmt: skip

@@ -17,23 +17,6 @@ from ebbflow.flow.source import Input
 from ebbflow.flow.typed import typed
 
 __all__ = [
-    "Clock",
-    "Collection",
-    "Grouped",
-    "Input",
-    "Plan",
-    "Program",
-    "between",
-    "clock",
-    "desc",
-    "empty",
-    "fixpoint",
-    "ge",
-    "gt",
-    "iterate",
-    "le",
-    "lt",
-    "ne",
-    "program",
-    "typed",
-]
+    "Clock", "Collection", "Grouped", "Input", "Plan", "Program", "between", "clock", "desc",
+    "empty", "fixpoint", "ge", "gt", "iterate", "le", "lt", "ne", "program", "typed",
+]  # fmt: skip

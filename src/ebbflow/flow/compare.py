@@ -161,14 +161,7 @@ def mirrored(where: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
 def scalar_filtered(
     left: Node, right: Node, f: Callable[[Any, Any], Any], ours: Fn, theirs: Fn
 ) -> ScalarFilter:
-    """The node of `filter` with another collection, of which there is one row for each key.
-
-    >>> import ebbflow as ef
-    >>> words, sizes = ef.Input("words", str).node, ef.Input("sizes", int).node
-    >>> key = Fn.constant(None)
-    >>> str(scalar_filtered(words, sizes, lambda word, size: len(word) > size, key, key).threshold)
-    'len(row) > row'
-    """
+    """The node of `filter` with another collection, of which there is one row for each key."""
     function("filter({}, other)", f, TWO_ROWS)
     plain("filter({}, other)", f)
     attributes.check("filter({}, other)", f, [(each.type, rows_of(each)) for each in (left, right)])

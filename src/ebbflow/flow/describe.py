@@ -14,7 +14,6 @@ itself:
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any
 
 from ebbflow.errors import shown
@@ -26,7 +25,7 @@ from ebbflow.flow.plan import (
     FlatMap,
     Fused,
     Iterate,
-    Join,
+    Keyed,
     Map,
     Node,
     Reduce,
@@ -111,38 +110,59 @@ def verb(node: Node) -> str:
     return "anti" if isinstance(node, (Semi, CompareSemi)) and node.anti else node.verb
 
 
-@singledispatch
 def details(node: Node) -> str:
     """What a node does, after its verb.
 
     >>> details(Filter(parent=Source(name="words"), fn=Fn(str.isupper)))
     'str.isupper'
     """
+    match node:
+        case ClockSource():
+            return f"{node.name}, a clock"
+        case Source(time=Fn() as time):
+            return f"{node.name}, late from {node.lateness!r} before the latest {time.text}"
+        case Source():
+            return node.name if node.key is None else f"{node.name}, key {fn_text(node.key)}"
+        case Map() | Filter() | FlatMap():
+            return fn_text(node.fn)
+        case Fused():
+            return f"{len(node.steps)} steps"
+        case Concat():
+            return " ".join("+" if sign > 0 else "-" for sign in node.signs) or "of nothing"
+        case Binary():
+            return _two_sides(node)
+        case AsOf():
+            limits = "" if node.tolerance is None else f" within {_value(node.tolerance)}"
+            limits += "" if node.exact else ", at another place"
+            by = _alike(node.left_order, node.right_order)
+            return f"{node.direction} by {by}{limits}{_of_sides(node)}"
+        case Interval() | IntervalSemi():
+            left, right = fn_text(node.left_order), fn_text(node.right_order)
+            apart = f"right {right} - left {left}"
+            return f"{_value(node.low)} <= {apart} <= {_value(node.high)}{_of_sides(node)}"
+        case Reduce():
+            by = "" if node.key is None else f"by {fn_text(node.key)}: "
+            return by + _reducer_text(node, node.width)
+        case TopK():
+            after = f" after {node.offset:,}" if node.offset else ""
+            which = "smallest" if node.smallest else "greatest"
+            return f"{node.n} {which} {fn_text(node.by)}{after}{_per(node)}"
+        case Sessions():
+            return f"{fn_text(node.time)}, gap {_value(node.gap)}{_per(node)}"
+        case SessionReduce():
+            of = _reducer_text(node, len(node.front))
+            return f"{fn_text(node.time)}, gap {_value(node.gap)}{_per(node)}: {of}"
+        case Within():
+            return f"{fn_text(node.time)}, {_value(node.span)}"
+        case Ordered():
+            return f"{_steps_text(node)} in the order of {fn_text(node.order)}{_per(node)}"
+        case Through():
+            return f"{shown(node.operator, width=60)}{_per(node)}"
+        case Iterate(rounds=None):
+            return f"to the fixed point, limit {node.limit:,}"
+        case Iterate():
+            return f"{node.rounds:,} round{'' if node.rounds == 1 else 's'}"
     return ""
-
-
-@details.register
-def _clock(node: ClockSource) -> str:
-    return f"{node.name}, a clock"
-
-
-@details.register
-def _source(node: Source) -> str:
-    if node.time is not None:
-        return f"{node.name}, late from {node.lateness!r} before the latest {node.time.text}"
-    return node.name if node.key is None else f"{node.name}, key {fn_text(node.key)}"
-
-
-@details.register(Map)
-@details.register(Filter)
-@details.register(FlatMap)
-def _one_row(node: Map | Filter | FlatMap) -> str:
-    return fn_text(node.fn)
-
-
-@details.register
-def _fused(node: Fused) -> str:
-    return f"{len(node.steps)} steps"
 
 
 def steps(node: Node) -> list[str]:
@@ -152,30 +172,18 @@ def steps(node: Node) -> list[str]:
     return [f"{step.verb} {fn_text(step.fn)}" for step in node.steps]
 
 
-@details.register
-def _concat(node: Concat) -> str:
-    return " ".join("+" if sign > 0 else "-" for sign in node.signs) or "of nothing"
+def crosses(node: Binary | Aligned) -> bool:
+    """Whether every row of the left meets every row of the right."""
+    left, right = node.left_key.expression, node.right_key.expression
+    return isinstance(left, Constant) and left == right
 
 
-@details.register(Join)
-@details.register(Semi)
-def _two_sides(node: Binary) -> str:
-    if _crosses(node):
-        return "every row with every row"
-    return _alike(node.left_key, node.right_key)
+def _value(given: Any) -> str:
+    return shown(given, width=40)
 
 
-@details.register(CompareJoin)
-@details.register(CompareSemi)
-def _comparisons(node: CompareJoin | CompareSemi) -> str:
-    where = " and ".join(map(str, node.where))
-    return where if _crosses(node) else f"{_two_sides(node)} where {where}"
-
-
-@details.register
-def _scalar(node: ScalarFilter) -> str:
-    key = "" if _crosses(node) else f" by {_two_sides(node)}"
-    return f"{fn_text(node.fn)}, with one row{key}"
+def _per(node: Keyed) -> str:
+    return "" if node.key is None else f" per {fn_text(node.key)}"
 
 
 def _alike(left: Fn, right: Fn) -> str:
@@ -183,34 +191,31 @@ def _alike(left: Fn, right: Fn) -> str:
     return ours if ours == theirs else f"{ours} = {theirs}"
 
 
-@details.register
-def _as_of(node: AsOf) -> str:
-    limits = "" if node.tolerance is None else f" within {shown(node.tolerance, width=40)}"
-    limits += "" if node.exact else ", at another place"
-    return f"{node.direction} by {_alike(node.left_order, node.right_order)}{limits}{_per(node)}"
+def _of_sides(node: Aligned) -> str:
+    return "" if crosses(node) else f" per {_alike(node.left_key, node.right_key)}"
 
 
-@details.register(Interval)
-@details.register(IntervalSemi)
-def _interval(node: Interval | IntervalSemi) -> str:
-    low, high = shown(node.low, width=40), shown(node.high, width=40)
-    left, right = fn_text(node.left_order), fn_text(node.right_order)
-    return f"{low} <= right {right} - left {left} <= {high}{_per(node)}"
+def _two_sides(node: Binary) -> str:
+    keys = "" if crosses(node) else _alike(node.left_key, node.right_key)
+    if isinstance(node, ScalarFilter):
+        return f"{fn_text(node.fn)}, with one row{keys and f' by {keys}'}"
+    if isinstance(node, (CompareJoin, CompareSemi)):
+        return f"{keys and f'{keys} where '}{' and '.join(map(str, node.where))}"
+    return keys or "every row with every row"
 
 
-def _per(node: Aligned) -> str:
-    return "" if _crosses(node) else f" per {_alike(node.left_key, node.right_key)}"
-
-
-def _crosses(node: Binary | Aligned) -> bool:
-    left, right = node.left_key.expression, node.right_key.expression
-    return isinstance(left, Constant) and left == right
-
-
-@details.register
-def _reduce(node: Reduce) -> str:
-    by = "" if node.key is None else f"by {fn_text(node.key)}: "
-    return by + _reducer_text(node, node.width)
+def _steps_text(node: Ordered) -> str:
+    if isinstance(node, Match):
+        names = [f"{step.name} (many)" if step.many else step.name for step in node.steps]
+        limits = "" if node.within is None else f" within {_value(node.within)}"
+        return f"{' → '.join(names)}{limits}{', adjacent' if node.adjacent else ''}"
+    if isinstance(node, Over):
+        names = list(fields_of(node.type) or ())[-len(node.functions) :]
+        parts = [repr(each) for each in node.functions]
+        named = zip(names, parts, strict=True) if names else ()
+        return ", ".join([f"{name} = {part}" for name, part in named] or parts)
+    assert isinstance(node, (Scan, Fold))
+    return shown(node.transition, width=60)
 
 
 def _reducer_text(node: Reduce | SessionReduce, width: int) -> str:
@@ -222,69 +227,3 @@ def _reducer_text(node: Reduce | SessionReduce, width: int) -> str:
     if len(names) != len(parts) or names == ["value"]:
         return repr(node.reducer)
     return ", ".join(f"{name} = {part!r}" for name, part in zip(names, parts, strict=True))
-
-
-@details.register
-def _top_k(node: TopK) -> str:
-    per = "" if node.key is None else f" per {fn_text(node.key)}"
-    after = f" after {node.offset:,}" if node.offset else ""
-    which = "smallest" if node.smallest else "greatest"
-    return f"{node.n} {which} {fn_text(node.by)}{after}{per}"
-
-
-@details.register
-def _sessions(node: Sessions) -> str:
-    per = "" if node.key is None else f" per {fn_text(node.key)}"
-    return f"{fn_text(node.time)}, gap {shown(node.gap, width=40)}{per}"
-
-
-@details.register
-def _session_reduce(node: SessionReduce) -> str:
-    per = "" if node.key is None else f" per {fn_text(node.key)}"
-    of = _reducer_text(node, len(node.front))
-    return f"{fn_text(node.time)}, gap {shown(node.gap, width=40)}{per}: {of}"
-
-
-@details.register
-def _within(node: Within) -> str:
-    return f"{fn_text(node.time)}, {shown(node.span, width=40)}"
-
-
-@details.register(Scan)
-@details.register(Fold)
-def _stepped(node: Scan | Fold) -> str:
-    return f"{shown(node.transition, width=60)} {_in_order(node)}"
-
-
-@details.register
-def _match(node: Match) -> str:
-    names = [f"{step.name} (many)" if step.many else step.name for step in node.steps]
-    limits = "" if node.within is None else f" within {shown(node.within, width=40)}"
-    limits += ", adjacent" if node.adjacent else ""
-    return f"{' → '.join(names)}{limits} {_in_order(node)}"
-
-
-@details.register
-def _over(node: Over) -> str:
-    names = list(fields_of(node.type) or ())[-len(node.functions) :]
-    parts = [repr(each) for each in node.functions]
-    named = zip(names, parts, strict=True) if names else ()
-    return f"{', '.join([f'{name} = {part}' for name, part in named] or parts)} {_in_order(node)}"
-
-
-def _in_order(node: Ordered) -> str:
-    per = "" if node.key is None else f" per {fn_text(node.key)}"
-    return f"in the order of {fn_text(node.order)}{per}"
-
-
-@details.register
-def _through(node: Through) -> str:
-    per = "" if node.key is None else f" per {fn_text(node.key)}"
-    return f"{shown(node.operator, width=60)}{per}"
-
-
-@details.register
-def _iterate(node: Iterate) -> str:
-    if node.rounds is None:
-        return f"to the fixed point, limit {node.limit:,}"
-    return f"{node.rounds:,} round{'' if node.rounds == 1 else 's'}"

@@ -95,12 +95,7 @@ def _not_yet(what: str) -> CompositionError:
 
 
 def reduced(node: Node, key: GroupKey, reducer: Any, hint: Any = None) -> Reduce:
-    """The node of `reduce`.
-
-    >>> import ebbflow as ef
-    >>> reduced(ef.Input("words", str).node, ONE_GROUP, ef.max()).type.__annotations__
-    {'value': <class 'str'>}
-    """
+    """The node of `reduce`."""
     reducer = given("reduce(...)", node, reducer)
     if "value" in key.fields:
         refuse(
@@ -114,13 +109,7 @@ def reduced(node: Node, key: GroupKey, reducer: Any, hint: Any = None) -> Reduce
 def aggregated(
     node: Node, key: GroupKey, unnamed: tuple[Any, ...], reducers: Mapping[str, Any]
 ) -> Reduce:
-    """The node of `agg`.
-
-    >>> import ebbflow as ef
-    >>> node = aggregated(ef.Input("words", str).node, ONE_GROUP, (), {"n": ef.count()})
-    >>> node.reducer, node.spread
-    (count(), False)
-    """
+    """The node of `agg`."""
     if unnamed:
         refuse(f"agg({unnamed[0]!r}): every result needs a name", f"agg(name={unnamed[0]!r})")
     if not reducers:

@@ -39,13 +39,7 @@ def joined(
     left: Node, right: Node, on: Any, left_on: Any, right_on: Any, how: str, select: Any,
     type: Any, suffixes: Any = None, where: Any = None,
 ) -> Node:  # fmt: skip
-    """The node of `join`.
-
-    >>> import ebbflow as ef
-    >>> words = ef.Input("words", str).node
-    >>> joined(words, words, len, None, None, "left", None, None).type
-    tuple[str, str | None]
-    """
+    """The node of `join`."""
     if how not in HOWS:
         near = ["full"] if how == "outer" else get_close_matches(str(how), HOWS, n=1)
         refuse(
@@ -68,12 +62,7 @@ def joined(
 
 
 def crossed(left: Node, right: Node, select: Any, type: Any, suffixes: Any = None) -> Node:
-    """The node of `cross`: a join in which all keys are equal.
-
-    >>> import ebbflow as ef
-    >>> crossed(ef.Input("words", str).node, ef.Input("numbers", int).node, None, None).type
-    tuple[str, int]
-    """
+    """The node of `cross`: a join in which all keys are equal."""
     made = merging("cross", left, right, "inner", set(), select, type, suffixes)
     nothing = Fn.constant(None, left.type), Fn.constant(None, right.type)
     return _outer(left, right, *nothing, "inner", made)
@@ -219,34 +208,19 @@ def shared_fields(ours: Any, theirs: Any) -> set[str]:
 
 
 def concatenated(left: Node, right: Node, sign: int, call: str) -> Concat:
-    """The node of `+` and `-`. A sum of sums is one sum.
-
-    >>> import ebbflow as ef
-    >>> a, b, c = (ef.Input(name, int).node for name in "abc")
-    >>> concatenated(concatenated(a, b, -1, "-"), c, 1, "+").signs
-    (1, -1, 1)
-    """
+    """The node of `+` and `-`. A sum of sums is one sum."""
     hint = _same_rows(left, right, call)
     terms = [*_terms(left, 1), *_terms(right, sign)]
     return _sum(terms, hint)
 
 
 def negated(node: Node) -> Concat:
-    """The node of `-a`.
-
-    >>> import ebbflow as ef
-    >>> negated(ef.Input("a", int).node).signs
-    (-1,)
-    """
+    """The node of `-a`."""
     return _sum(_terms(node, -1), node.type)
 
 
 def nothing(row_type: Any) -> Concat:
-    """The node of a collection without rows: a sum of no terms.
-
-    >>> nothing(int).parts
-    ()
-    """
+    """The node of a collection without rows: a sum of no terms."""
     return _sum([], row_type)
 
 
@@ -269,23 +243,13 @@ def _terms(node: Node, sign: int) -> list[tuple[Node, int]]:
 
 
 def united(left: Node, right: Node) -> Node:
-    """The node of `union`: the rows of both, every one once.
-
-    >>> import ebbflow as ef
-    >>> united(ef.Input("a", int).node, ef.Input("b", int).node).verb
-    'distinct'
-    """
+    """The node of `union`: the rows of both, every one once."""
     both = concatenated(present(left), present(right), 1, "union")
     return Distinct(parent=both, type=both.type, place=place())
 
 
 def compared(left: Node, right: Node, call: str, anti: bool) -> Node:
-    """The node of `intersect` and `except_`: rows of the left that the right has, or has not.
-
-    >>> import ebbflow as ef
-    >>> compared(ef.Input("a", int).node, ef.Input("b", int).node, "except_", anti=True).verb
-    'semi'
-    """
+    """The node of `intersect` and `except_`: rows of the left that the right has, or has not."""
     _same_rows(left, right, call)
     return Semi(
         left=Distinct(parent=left, type=left.type, place=place()), right=right, anti=anti,

@@ -3,10 +3,8 @@ not said here is kept by no engine."""
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 from ebbflow.expression import Constant
-from ebbflow.flow.describe import _crosses, fn_text, verdict
+from ebbflow.flow.describe import crosses, fn_text, verdict
 from ebbflow.flow.plan import (
     Binary,
     Distinct,
@@ -29,23 +27,65 @@ from ebbflow.flow.rewrite.share import keeps_rows
 from ebbflow.fn import Fn
 
 
-@singledispatch
 def kept(node: Node) -> list[str]:
     """What is kept for a node from one change to the next; nothing for a stateless one.
 
     >>> kept(Distinct(parent=Source(name="words")))
     ['a weight for each row']
     """
+    match node:
+        case ClockSource():
+            return ["the time"]
+        case Source():
+            return _input(node)
+        case Distinct():
+            return ["a weight for each row"]
+        case Join():
+            return [_side("left", node.left_key), _side("right", node.right_key)]
+        case Semi():
+            return [f"left rows by {fn_text(node.left_key)}", "a weight for each key of the right"]
+        case CompareJoin() | CompareSemi():
+            first = min(node.where, key=lambda each: each.sign == "!=")
+            return [
+                f"{_side('left', node.left_key)} in the order of {fn_text(first.left)}",
+                f"{_side('right', node.right_key)} in the order of {fn_text(first.right)}",
+            ]
+        case ScalarFilter(threshold=of):
+            order = "" if of is None else f" in the order of {fn_text(of.left)}"
+            all_again = "" if of else ": when it changes, all are looked at again"
+            return [f"{_side('left', node.left_key)}{order}", f"the one row for them{all_again}"]
+        case Aligned():
+            sides = {"left": (node.left_key, node.left_order),
+                     "right": (node.right_key, node.right_order)}  # fmt: skip
+            return [
+                f"the {side} rows{'' if crosses(node) else f' of each {fn_text(key)}'} in the "
+                f"order of {fn_text(order)}"
+                for side, (key, order) in sides.items()
+            ]
+        case Reduce():
+            return _reduce(node)
+        case TopK():
+            return [f"{_rows_of(node)} in the order of {fn_text(node.by)}"]
+        case Sessions():
+            return [f"{_rows_of(node)} in the order of {fn_text(node.time)}"]
+        case SessionReduce():
+            tree = f"in a tree by {fn_text(node.time)}, with accumulators of its parts"
+            return [f"{_rows_of(node)} {tree}"]
+        case Within():
+            return [f"rows that are not over yet, by {fn_text(node.time)}"]
+        case Ordered():
+            composes = node.transition.composes if isinstance(node, Fold) else ""
+            states = f"their steps composed {composes}" if composes else "the states they led to"
+            return [f"{_rows_of(node)} in the order of {fn_text(node.order)}", states]
+        case Through():
+            each = "" if node.key is None else f" for each {fn_text(node.key)}"
+            return [f"a state of the operator{each}", "its rows"]
+        case Iterate():
+            return ["what its body needs from round to round; a running view says more"]
     return []
 
 
-@kept.register
-def _clock_keeps(node: ClockSource) -> list[str]:
-    return ["the time"]
-
-
-@kept.register
-def _source_keeps(node: Source) -> list[str]:
+def _input(node: Source) -> list[str]:
     if node.lateness is not None:
         return ["its rows that are not closed, to check what is taken away", "the latest time"]
     rows = f"its rows without {', '.join(sorted(node.unread))}" if node.unread else "its rows"
@@ -57,42 +97,14 @@ def _source_keeps(node: Source) -> list[str]:
     return found
 
 
-@kept.register
-def _distinct_keeps(node: Distinct) -> list[str]:
-    return ["a weight for each row"]
-
-
-@kept.register
-def _join_keeps(node: Join) -> list[str]:
-    if _crosses(node):
-        return ["the left rows", "the right rows"]
-    return [
-        f"left rows by {fn_text(node.left_key)}",
-        f"right rows by {fn_text(node.right_key)}",
-    ]
-
-
-@kept.register
-def _semi_keeps(node: Semi) -> list[str]:
-    return [f"left rows by {fn_text(node.left_key)}", "a weight for each key of the right"]
-
-
-@kept.register(CompareJoin)
-@kept.register(CompareSemi)
-def _comparisons_keep(node: CompareJoin | CompareSemi) -> list[str]:
-    first = min(node.where, key=lambda each: each.sign == "!=")
-    return [
-        f"{_side('left', node.left_key)} in the order of {fn_text(first.left)}",
-        f"{_side('right', node.right_key)} in the order of {fn_text(first.right)}",
-    ]
-
-
-@kept.register
-def _scalar_keeps(node: ScalarFilter) -> list[str]:
-    of = node.threshold
-    order = "" if of is None else f" in the order of {fn_text(of.left)}"
-    all_again = "" if of else ": when it changes, all are looked at again"
-    return [f"{_side('left', node.left_key)}{order}", f"the one row for them{all_again}"]
+def _reduce(node: Reduce) -> list[str]:
+    each = "" if node.key is None else f" for each {fn_text(node.key)}"
+    if verdict(node.reducer) == "tree":
+        return [f"a tree of accumulators{each}"]
+    one = f"an accumulator{each}" if each else "one accumulator"
+    if not keeps_rows(node.reducer):
+        return [one]
+    return [one, "the rows" if node.key is None else f"rows by {fn_text(node.key)}"]
 
 
 def _side(which: str, key: Fn) -> str:
@@ -100,69 +112,8 @@ def _side(which: str, key: Fn) -> str:
     return f"the {which} rows" if whole else f"{which} rows by {fn_text(key)}"
 
 
-@kept.register
-def _aligned_keeps(node: Aligned) -> list[str]:
-    sides = (
-        ("left", node.left_key, node.left_order), ("right", node.right_key, node.right_order)
-    )  # fmt: skip
-    return [
-        f"the {side} rows{'' if _crosses(node) else f' of each {fn_text(key)}'} in the order of "
-        f"{fn_text(order)}"
-        for side, key, order in sides
-    ]
-
-
-@kept.register
-def _reduce_keeps(node: Reduce) -> list[str]:
-    each = "" if node.key is None else f" for each {fn_text(node.key)}"
-    if verdict(node.reducer) == "tree":
-        return [f"a tree of accumulators{each}" if each else "a tree of accumulators"]
-    one = f"an accumulator{each}" if each else "one accumulator"
-    if not keeps_rows(node.reducer):
-        return [one]
-    return [one, "the rows" if node.key is None else f"rows by {fn_text(node.key)}"]
-
-
-@kept.register
-def _top_k_keeps(node: TopK) -> list[str]:
-    return [f"{_rows_of(node)} in the order of {fn_text(node.by)}"]
-
-
-@kept.register
-def _sessions_keeps(node: Sessions) -> list[str]:
-    return [f"{_rows_of(node)} in the order of {fn_text(node.time)}"]
-
-
-@kept.register
-def _session_reduce_keeps(node: SessionReduce) -> list[str]:
-    return [f"{_rows_of(node)} in a tree by {fn_text(node.time)}, with accumulators of its parts"]
-
-
-@kept.register
-def _within_keeps(node: Within) -> list[str]:
-    return [f"rows that are not over yet, by {fn_text(node.time)}"]
-
-
-@kept.register
-def _ordered_keeps(node: Ordered) -> list[str]:
-    composes = node.transition.composes if isinstance(node, Fold) else ""
-    states = f"their steps composed {composes}" if composes else "the states they led to"
-    return [f"{_rows_of(node)} in the order of {fn_text(node.order)}", states]
-
-
-@kept.register
-def _through_keeps(node: Through) -> list[str]:
-    each = "" if node.key is None else f" for each {fn_text(node.key)}"
-    return [f"a state of the operator{each}", "its rows"]
-
-
 def _rows_of(node: Keyed) -> str:
     return "the rows" if node.key is None else f"the rows of each {fn_text(node.key)}"
-
-
-@kept.register
-def _iterate_keeps(node: Iterate) -> list[str]:
-    return ["what its body needs from round to round; a running view says more"]
 
 
 def kept_in_rounds(node: Node) -> list[str]:
@@ -173,7 +124,7 @@ def kept_in_rounds(node: Node) -> list[str]:
     """
     match node:
         case Join():
-            return [f"{' · '.join(_join_keeps(node))}, with their rounds"]
+            return [f"{' · '.join(kept(node))}, with their rounds"]
         case Binary() | Aligned():
             left, right = fn_text(node.left_key), fn_text(node.right_key)
             return [f"left rows by {left} and right rows by {right}, and what they gave, "

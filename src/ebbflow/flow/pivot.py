@@ -22,14 +22,7 @@ from ebbflow.fn import Fn
 
 
 def unpivoted(node: Node, names: Sequence[str], name: str, value: str) -> Concat:
-    """The node of `unpivot`.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> sales = ef.Input("sales", record("Sale", city=str, q1=int, q2=int)).node
-    >>> unpivoted(sales, ("q1", "q2"), "quarter", "price").type._fields
-    ('city', 'quarter', 'price')
-    """
+    """The node of `unpivot`."""
     fields = named_fields("unpivot(...)", node)
     if not names:
         refuse("unpivot(): no field is given", 'unpivot("field", "field", ...)')

@@ -47,15 +47,7 @@ WHOLE = 1 << 64
 
 
 def extended(node: Node, named: Mapping[str, Part]) -> Map:
-    """The node of `with_fields`.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> Order = record("Order", id=int, price=int)
-    >>> orders = ef.Input("orders", Order).node
-    >>> extended(orders, {"tax": lambda order: order.price // 5}).fn(Order(1, 50))
-    Order(id=1, price=50, tax=10)
-    """
+    """The node of `with_fields`."""
     fields = named_fields("with_fields(...)", node)
     if not named:
         refuse("with_fields(): no field is given", "with_fields(total=lambda row: ...)")
@@ -67,14 +59,7 @@ def extended(node: Node, named: Mapping[str, Part]) -> Map:
 
 
 def renamed(node: Node, named: Mapping[str, str]) -> Map:
-    """The node of `rename`: new names, each with the old one.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> orders = ef.Input("orders", record("Order", id=int, price=int)).node
-    >>> renamed(orders, {"cost": "price"}).type._fields
-    ('id', 'cost')
-    """
+    """The node of `rename`: new names, each with the old one."""
     fields = named_fields("rename(...)", node)
     if not named:
         refuse("rename(): no field is given", 'rename(new="old")')
@@ -108,15 +93,7 @@ def renamed(node: Node, named: Mapping[str, str]) -> Map:
 
 
 def filled(node: Node, values: Mapping[str, Any]) -> Map:
-    """The node of `fill_null`.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> sales = ef.Input("sales", record("Sale", city=str, price=int | None)).node
-    >>> made = filled(sales, {"price": 0})
-    >>> made.fn(("Rome", None)), made.type.__annotations__["price"]
-    (Sale(city='Rome', price=0), <class 'int'>)
-    """
+    """The node of `fill_null`."""
     fields = named_fields("fill_null(...)", node)
     if not values:
         refuse("fill_null(): no field is given", "fill_null(price=0)")
@@ -178,14 +155,7 @@ def traced(
 def exploded(
     node: Node, name: str, into: str | None, position: str | None, keep_empty: bool
 ) -> FlatMap:
-    """The node of `explode`.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.record import record
-    >>> posts = ef.Input("posts", record("Post", id=int, tags=tuple[str, ...])).node
-    >>> exploded(posts, "tags", "tag", None, False).fn((1, ("a", "b")))
-    [Post(id=1, tag='a'), Post(id=1, tag='b')]
-    """
+    """The node of `explode`."""
     fields = named_fields("explode(...)", node)
     if not isinstance(name, str):
         refuse(f"explode({name!r}): it asks for one field", 'explode("field"), or flat_map(f)')
@@ -244,13 +214,7 @@ class Exploded:
 
 
 def sampled(node: Node, fraction: float, by: Part | None, seed: int) -> Filter:
-    """The node of `sample`.
-
-    >>> import ebbflow as ef
-    >>> half = sampled(ef.Input("numbers", int).node, 0.5, None, 0)
-    >>> [n for n in range(12) if half.fn(n)]
-    [0, 3, 5, 8, 9, 11]
-    """
+    """The node of `sample`."""
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)):
         refuse(f"sample({fraction!r}): it gives a part of the rows", "sample(0.1)")
     if not 0 <= fraction <= 1:

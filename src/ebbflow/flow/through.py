@@ -35,14 +35,7 @@ Keys = tuple[Any, Any, Any]
 
 
 def passed(node: Node, operator: Any, other: Any, keys: Keys, type: Any) -> Through:
-    """The node of `through`; `keys` are that of both sides, of the left and of the right.
-
-    >>> import ebbflow as ef
-    >>> from ebbflow.operator import count
-    >>> words = ef.Input("words", str).node
-    >>> passed(words, count(), None, (None, None, None), int).type.__annotations__
-    {'value': <class 'int'>}
-    """
+    """The node of `through`; `keys` are that of both sides, of the left and of the right."""
     if isinstance(operator, Applied):
         operator, type = of_field(node, operator, type)
     found = _operator(operator, two=other is not None)

@@ -26,13 +26,7 @@ def top(
     node: Node, call: str, n: int, by: Part | None, per: Part | None, *, smallest: bool,
     ties: bool, number: str | None,
 ) -> Node:  # fmt: skip
-    """The node of `top_k`, with what is behind it where ties or numbers are wanted.
-
-    >>> import ebbflow as ef
-    >>> words = ef.Input("words", str).node
-    >>> top(words, "top_k", 2, len, None, smallest=False, ties=True, number=None).verb
-    'semi'
-    """
+    """The node of `top_k`, with what is behind it where ties or numbers are wanted."""
     found: Node = first_rows(f"{call}({n!r}", node, n, 0, by, per, smallest=smallest, order="by")
     assert isinstance(found, TopK)
     key, order = found.key, found.by
@@ -49,13 +43,7 @@ def first_rows(
     call: str, node: Node, n: int, offset: int, by: Any, per: Any, *, smallest: bool, order: str
 ) -> TopK:
     """The node of `top_k` and `limit`. `call` is how the user's call begins, and `order` what it
-    calls the part that rows are ordered by.
-
-    >>> import ebbflow as ef
-    >>> first_rows("limit(3", ef.Input("words", str).node, 3, 1, len, None, smallest=True,
-    ...            order="order").offset
-    1
-    """
+    calls the part that rows are ordered by."""
     verb = call.partition("(")[0]
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         refuse(f"{call}): it gives a positive number of rows", f"{verb}(1, {order}=...)")

@@ -41,36 +41,21 @@ EPOCH_DAY = date(1970, 1, 1)
 
 
 def tumbled(node: Node, time: Part, size: Any, origin: Any) -> Map:
-    """The node of `tumbling`.
-
-    >>> import ebbflow as ef
-    >>> tumbled(ef.Input("hits", int).node, lambda hit: hit, 60, None).fn(150)
-    (150, 120, 180)
-    """
+    """The node of `tumbling`."""
     clock = _clock("tumbling", node, time, size, size, origin)
     fn = Fn.of(Tumbling(clock, _row_of(node, clock.row)), node.type)
     return Map(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
 
 
 def slid(node: Node, time: Part, size: Any, every: Any, origin: Any) -> FlatMap:
-    """The node of `sliding`.
-
-    >>> import ebbflow as ef
-    >>> list(slid(ef.Input("hits", int).node, lambda hit: hit, 60, 30, None).fn(150))
-    [(150, 120, 180), (150, 150, 210)]
-    """
+    """The node of `sliding`."""
     clock = _clock("sliding", node, time, size, every, origin)
     fn = Fn.of(Sliding(clock, _row_of(node, clock.row)), node.type)
     return FlatMap(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
 
 
 def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
-    """The node of `session`.
-
-    >>> import ebbflow as ef
-    >>> in_sessions(ef.Input("hits", int).node, lambda hit: hit, 60, None).merge(150, 120, 210)
-    (150, 120, 210)
-    """
+    """The node of `session`."""
     time_type = check_times("session", node, time, {"gap": gap})
     row = _with_window("session", node, time_type)
     of = part("session({})", node, time)

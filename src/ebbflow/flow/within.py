@@ -23,12 +23,7 @@ TIME_CLASSES = (int, float, date, datetime)
 def kept_within(
     node: Node, time: Part, clock: Node, span: Any, parts: dict[str, float | None]
 ) -> Within:
-    """The node of `within`.
-
-    >>> import ebbflow as ef
-    >>> kept_within(ef.Input("hits", int).node, lambda hit: hit, ef.clock("now").node, 60, {}).span
-    60
-    """
+    """The node of `within`."""
     span = _span(span, {name: given for name, given in parts.items() if given is not None})
     time_type = check_times("within", node, time, {"span": span})
     of = part("within({})", node, time)

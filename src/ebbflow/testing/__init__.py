@@ -20,12 +20,6 @@ from ebbflow.testing.follow import follow
 from ebbflow.testing.programs import ALL_NAMES, VERB_NAMES, plans, random_program
 
 __all__ = [
-    "ALL_NAMES",
-    "VERB_NAMES",
-    "Epoch",
-    "changes",
-    "follow",
-    "plans",
-    "random_epochs",
+    "ALL_NAMES", "VERB_NAMES", "Epoch", "changes", "follow", "plans", "random_epochs",
     "random_program",
-]
+]  # fmt: skip

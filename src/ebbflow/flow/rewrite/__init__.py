@@ -55,18 +55,6 @@ def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
 
 
 __all__ = [
-    "ALL",
-    "FIRST",
-    "LOCAL",
-    "Rewrite",
-    "fuse",
-    "indices",
-    "narrow_inputs",
-    "narrow_joins",
-    "optimise",
-    "push_filters",
-    "push_projections",
-    "reduce_sessions",
-    "share",
-    "tighten",
-]
+    "ALL", "FIRST", "LOCAL", "Rewrite", "fuse", "indices", "narrow_inputs", "narrow_joins",
+    "optimise", "push_filters", "push_projections", "reduce_sessions", "share", "tighten",
+]  # fmt: skip

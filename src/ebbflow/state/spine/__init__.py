@@ -23,22 +23,7 @@ from ebbflow.state.spine.spine import Spine
 from ebbflow.state.spine.store import Store
 
 __all__ = [
-    "ABSENT",
-    "Damaged",
-    "FileWriter",
-    "Files",
-    "Folder",
-    "InUse",
-    "Lost",
-    "Piece",
-    "Place",
-    "Ref",
-    "Snapshot",
-    "Spine",
-    "StateError",
-    "Store",
-    "Unsure",
-    "files_at",
-    "live_snapshot",
+    "ABSENT", "Damaged", "FileWriter", "Files", "Folder", "InUse", "Lost", "Piece", "Place", "Ref",
+    "Snapshot", "Spine", "StateError", "Store", "Unsure", "files_at", "live_snapshot",
     "object_store",
-]
+]  # fmt: skip
