@@ -66,10 +66,10 @@ class OtherValues:
         out, signs = self.values.step(keys, values, signs)
         alone = np.flatnonzero(out[width] == 1)
         pairs = np.ascontiguousarray(out[[*range(width), width + 1]][:, alone].T)
-        came = np.flatnonzero(_unpaired(out[:width], signs))
-        return Turned(
-            np.ascontiguousarray(out[:width, came].T), signs[came], pairs, -signs[alone]
-        )  # fmt: skip
+        first, last = _ends(out[:width], signs)
+        came = np.flatnonzero(first & last)
+        keys = np.ascontiguousarray(out[:width, came].T)
+        return Turned(keys, signs[came], pairs, -signs[alone])
 
     def differ(self, keys: Words, values: Words) -> Words:
         """Which of these values differ from some value that their key has."""
@@ -111,13 +111,10 @@ class OneRows:
         if (out[width] != 1).any():
             raise DoesNotFit("more than one row, where there is to be one")
         self.made = out[width + 1 :]
-        first = _begins(out[:width], signs)
-        begin = np.flatnonzero(first)
-        gone = signs[begin] < 0
-        last = np.append(begin[1:], len(signs)) - 1
-        was = np.where(gone, begin, -1)
+        first, last = (np.flatnonzero(each) for each in _ends(out[:width], signs))
+        was = np.where(signs[first] < 0, first, -1)
         now = np.where(signs[last] > 0, last, -1)
-        return np.ascontiguousarray(out[:width, begin].T), was, now
+        return np.ascontiguousarray(out[:width, first].T), was, now
 
     def found(self, keys: Words) -> tuple[Words, Words]:
         """Which of these keys have a row, and the slots of those that do."""
@@ -138,19 +135,13 @@ def with_value(keys: Words, values: Words) -> Words:
     return made
 
 
-def _begins(keys: Words, signs: Words) -> Words:
-    """Of what groups give, key by key, where each key begins: an old row comes before the new."""
-    first = np.ones(len(signs), np.bool_)
+def _ends(keys: Words, signs: Words) -> tuple[Words, Words]:
+    """Of what groups give, key by key, an old row before the new one: which rows are the first of
+    their key, and which are the last."""
+    first, last = np.ones((2, len(signs)), np.bool_)
     first[1:] = (signs[1:] < 0) | (signs[:-1] > 0) | (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    return first
-
-
-def _unpaired(keys: Words, signs: Words) -> Words:
-    """Of what groups give, which rows are the only one of their key: it is new, or gone."""
-    first = _begins(keys, signs)
-    alone = first.copy()
-    alone[:-1] &= first[1:]
-    return alone
+    last[:-1] = first[1:]
+    return first, last
 
 
 def _none(count: int) -> Words:
