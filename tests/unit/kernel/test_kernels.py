@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -379,6 +381,27 @@ def test_roots_are_rounded_once() -> None:
         high, low = divmod(top, 1 << 64)
         args: list[Any] = [np.int64(high), np.uint64(low).astype(np.int64), np.int64(bottom)]
         assert root(*args) == exact.root(Fraction(top, bottom))
+
+
+def test_functions_that_are_compiled_into_loops_are_called_by_loops_alone() -> None:
+    """Whoever else calls one has it compiled in every process: its result is kept nowhere."""
+    inlined = 0
+    for path in Path(hashing.__file__).parent.glob("*.py"):
+        module = vars(import_module(f"ebbflow.kernel.{path.stem}"))
+        made = {name for name, each in module.items() if options_of(each).get("forceinline")}
+        loops = {name for name, each in module.items() if options_of(each)}
+        inlined += len(made)
+        for each in ast.parse(path.read_text()).body:
+            if isinstance(each, ast.FunctionDef) and each.name in loops:
+                continue
+            calls = [call.func for call in ast.walk(each) if isinstance(call, ast.Call)]
+            assert not made & {func.id for func in calls if isinstance(func, ast.Name)}, path
+    assert inlined > 50
+
+
+def options_of(thing: Any) -> dict[str, Any]:
+    """How Numba compiles a function; nothing where it does not."""
+    return getattr(thing, "targetoptions", None) or {}
 
 
 def test_what_is_kept_of_compiled_loops_is_that_of_all_their_files(tmp_path: Path) -> None:
