@@ -161,7 +161,7 @@ def program(random: Random) -> Any:
     rows: Any = sales
     for _ in range(random.randrange(3)):
         rows = rows.filter(random.choice(TESTS))
-    shape = random.randrange(11)
+    shape = random.randrange(12)
     if shape < 4 and random.random() < 0.5:
         rows = rows.select(**random.choice(MADE))
     if shape == 0:
@@ -177,6 +177,8 @@ def program(random: Random) -> Any:
     if shape == 3:
         return _group(rows, random, ["city"]).filter(lambda r: r.x0 is not None)
     right: Any = shops.filter(lambda s: s.size < 3) if random.random() < 0.5 else shops
+    if shape == 11:
+        return comparing(random, rows, right)
     if shape == 8:
         how = random.choice(["semi", "anti"])
         some = rows.join(right, on="city", how=how)
@@ -202,6 +204,43 @@ def program(random: Random) -> Any:
     if random.random() < 0.5:
         return joined
     return _group(joined, random, random.choice([["city"], ["city", "price"]]))
+
+
+def comparing(random: Random, rows: Any, right: Any) -> Any:
+    """Rows that are compared with those of another collection, by their own values or by the one
+    row that there is."""
+    how, shape = random.choice(["semi", "anti"]), random.randrange(9)
+    sizes = {"n": ef.count(), "size": ef.sum("size"), "low": ef.min("score")}
+    if shape == 0:
+        return rows.join(right, on="city", where=ef.ne("price", "size"), how=how)
+    if shape == 1:
+        return rows.join(
+            right.select("city", "size"), on="city", where=ef.ne("tax", "size"), how=how
+        )
+    if shape == 2:
+        few = right.select("score", "city")
+        return rows.join(few, on="city", where=ef.ne("rate", "score"), how=how)
+    if shape == 3:
+        return rows.join(rows.select("id", "city"), on="id", where=ef.ne("city", "city"), how=how)
+    if shape == 4:
+        where = ef.ne("day", lambda shop: shop.opened)
+        return rows.join(right, left_on="tax", right_on="size", where=where, how=how)
+    if shape == 5:
+        half = ef.ne(lambda sale: sale.city[1:], lambda shop: shop.owner)
+        return rows.join(
+            right, left_on=("city", "id"), right_on=("city", "size"), where=half, how=how
+        )
+    if shape == 6:
+        both = rows.join(right, on="city", how=how).join(right, on="city")
+        return both.join(right, on="city", where=ef.ne("owner", "owner"), how=how).select("id")
+    if shape == 7:
+        ones = right.group_by("city").agg(**sizes)
+        return rows.filter(lambda r, one: r.price * one.n > one.size, ones, on="city")
+    if random.random() < 0.5:
+        ones = right.group_by("city").agg(**sizes)
+        few = rows.filter(lambda r, one: one.low is None or r.price > one.low, ones, on="city")
+        return _group(few, random, ["city"])
+    return rows.filter(lambda r, one: r.id * one.n > one.size, right.agg(**sizes))
 
 
 def ends_of_groups(random: Random) -> Any:

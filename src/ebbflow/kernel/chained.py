@@ -94,9 +94,9 @@ class ChainedRows:
             )  # fmt: skip
             if at == len(rows):
                 break
-            if is_full(self.rows.keys, self.rows.state):
+            if self.rows.is_full:
                 self._grow(self.rows)
-            if is_full(self.keys.keys, self.keys.state):
+            if self.keys.is_full:
                 new = len(self.keys) - there
                 self._grow(self.keys, self.keys.size_after(at, new, len(rows) - at))
         entries = self.touched[before : self.count[0]]

@@ -75,6 +75,12 @@ class WordTable:
         return int(self.state[0])
 
     @property
+    def is_full(self) -> bool:
+        """Whether a new key would have no room."""
+        slots, free, _ = self.state.tolist()
+        return bool(free == 0 and slots == len(self.keys))
+
+    @property
     def next_size(self) -> int:
         """How many keys there is room for when it has grown."""
         return len(self.keys) * (4 if len(self.keys) < FEW else 2)

@@ -10,11 +10,12 @@ other had to be looked for. Both kernels here are `Groups` with such cells.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.groups import ONLY, TOTAL, Addend, Groups, Result
 from ebbflow.kernel.hashing import EMPTY, Words
 from ebbflow.kernel.words import NULL
@@ -29,6 +30,12 @@ class Turned(NamedTuple):
     signs: Words
     pairs: Words
     less: Words
+
+    @classmethod
+    def room(cls, count: int, width: int) -> Turned:
+        """Room for so many of each, with keys of so many words."""
+        keys, pairs = np.empty((count, width), np.int64), np.empty((count, width + 1), np.int64)
+        return cls(keys, np.empty(count, np.int64), pairs, np.empty(count, np.int64))
 
 
 class OtherValues:
@@ -64,11 +71,11 @@ class OtherValues:
             pairs, signs = pairs[:, there], signs[there]
         keys, values = np.ascontiguousarray(pairs[:width].T), pairs[width].reshape(-1, 1)
         out, signs = self.values.step(keys, values, signs)
-        alone = np.flatnonzero(out[width] == 1)
-        pairs = np.ascontiguousarray(out[[*range(width), width + 1]][:, alone].T)
-        came = np.flatnonzero(_unpaired(out[:width], signs))
+        turned = Turned.room(len(signs), width)
+        keys_given, pairs_given = _turned(out, signs, *turned)
         return Turned(
-            np.ascontiguousarray(out[:width, came].T), signs[came], pairs, -signs[alone]
+            turned.keys[:keys_given], turned.signs[:keys_given],
+            turned.pairs[:pairs_given], turned.less[:pairs_given],
         )  # fmt: skip
 
     def differ(self, keys: Words, values: Words) -> Words:
@@ -111,13 +118,10 @@ class OneRows:
         if (out[width] != 1).any():
             raise DoesNotFit("more than one row, where there is to be one")
         self.made = out[width + 1 :]
-        first = _begins(out[:width], signs)
-        begin = np.flatnonzero(first)
-        gone = signs[begin] < 0
-        last = np.append(begin[1:], len(signs)) - 1
-        was = np.where(gone, begin, -1)
-        now = np.where(signs[last] > 0, last, -1)
-        return np.ascontiguousarray(out[:width, begin].T), was, now
+        found = np.empty((len(signs), width), np.int64)
+        was, now = np.empty((2, len(signs)), np.int64)
+        count = _replaced(out, signs, found, was, now)
+        return found[:count], was[:count], now[:count]
 
     def found(self, keys: Words) -> tuple[Words, Words]:
         """Which of these keys have a row, and the slots of those that do."""
@@ -138,19 +142,58 @@ def with_value(keys: Words, values: Words) -> Words:
     return made
 
 
-def _begins(keys: Words, signs: Words) -> Words:
-    """Of what groups give, key by key, where each key begins: an old row comes before the new."""
-    first = np.ones(len(signs), np.bool_)
-    first[1:] = (signs[1:] < 0) | (signs[:-1] > 0) | (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    return first
+@inlined
+def _is_old(out: Words, signs: Words, i: int, width: int) -> Any:
+    """Whether a row of what groups give is an old one, and the new one of its key is behind it."""
+    if signs[i] > 0 or i + 1 == len(signs) or signs[i + 1] < 0:
+        return False
+    for j in range(width):  # noqa: SIM110, Numba knows no generators
+        if out[j, i] != out[j, i + 1]:
+            return False
+    return True
 
 
-def _unpaired(keys: Words, signs: Words) -> Words:
-    """Of what groups give, which rows are the only one of their key: it is new, or gone."""
-    first = _begins(keys, signs)
-    alone = first.copy()
-    alone[:-1] &= first[1:]
-    return alone
+@compiled
+def _turned(
+    out: Words, signs: Words, keys: Words, key_signs: Words, pairs: Words, less: Words
+) -> tuple[int, int]:
+    """Write who has turned, from the old and new numbers of keys; gives how many of each."""
+    width = keys.shape[1]
+    turned = alone = 0
+    replaces = False
+    for i in range(len(signs)):
+        if out[width, i] == 1:
+            for j in range(width):
+                pairs[alone, j] = out[j, i]
+            pairs[alone, width], less[alone] = out[width + 1, i], -signs[i]
+            alone += 1
+        replaced = _is_old(out, signs, i, width)
+        if not replaced and not replaces:
+            for j in range(width):
+                keys[turned, j] = out[j, i]
+            key_signs[turned] = signs[i]
+            turned += 1
+        replaces = replaced
+    return turned, alone
+
+
+@compiled
+def _replaced(out: Words, signs: Words, keys: Words, was: Words, now: Words) -> int:
+    """Write the keys that have another row now, and where the old and the new one are; gives how
+    many there are."""
+    width = keys.shape[1]
+    count = 0
+    replaces = False
+    for i in range(len(signs)):
+        if replaces:
+            now[count - 1], replaces = i, False
+            continue
+        for j in range(width):
+            keys[count, j] = out[j, i]
+        was[count], now[count] = (i, -1) if signs[i] < 0 else (-1, i)
+        count += 1
+        replaces = _is_old(out, signs, i, width)
+    return count
 
 
 def _none(count: int) -> Words:

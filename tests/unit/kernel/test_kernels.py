@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,6 +23,7 @@ from ebbflow.kernel.compiled import stamp_of  # noqa: E402
 from ebbflow.kernel.fixed import quotient, root  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
 from ebbflow.kernel.hashing import EMPTY, WordTable  # noqa: E402
+from ebbflow.kernel.only import OneRows, OtherValues  # noqa: E402
 from ebbflow.kernel.rows import RowTable  # noqa: E402
 from ebbflow.kernel.values import Looked  # noqa: E402
 from ebbflow.kernel.word_order import WordOrder  # noqa: E402
@@ -249,6 +252,113 @@ def test_keys_are_found_while_others_come_and_go(
         assert sorted(table.used().tolist()) == sorted(known.values())
 
 
+HARD = [NULL, NULL + 1, -1, 0, 1, 2**63 - 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_value_differs_from_some_other_of_its_key(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hashing, "MANY", 4)
+    random, others = Random(seed), OtherValues(1)
+    kernels = others.pairs, others.values
+    rows: Counter[tuple[int, int]] = Counter()
+    asked = [(key, value) for key in range(4) for value in HARD]
+
+    def differing() -> list[bool]:
+        return [
+            value != NULL and any(k == key and v not in (NULL, value) for k, v in rows)
+            for key, value in asked
+        ]
+
+    for _ in range(200):
+        share = random.choice([0.1, 0.5, 1.0])
+        gone = [row for row in rows.elements() if random.random() < share]
+        new = [(random.randrange(3), random.choice(HARD)) for _ in range(random.randrange(4))]
+        change = [(row, -1) for row in gone] + [(row, 1) for row in new]
+        random.shuffle(change)
+        keys, values = (np.array([row[at] for row, _ in change], np.int64) for at in (0, 1))
+        weights = np.array([weight for _, weight in change], np.int64)
+        for kernel in kernels:
+            kernel.begin()
+        before = differing()
+        turned = others.step(keys.reshape(-1, 1), values, weights)
+        undone = random.random() < 0.3
+        for kernel in kernels:
+            kernel.rollback() if undone else kernel.commit()
+        if not undone:
+            rows += Counter(new)
+            rows -= Counter(gone)
+            more: Counter[tuple[int, int]] = Counter()
+            for (key,), sign in zip(turned.keys.tolist(), turned.signs.tolist(), strict=True):
+                more.update({(key, value): sign for value in HARD if value != NULL})
+            for (key, value), sign in zip(turned.pairs.tolist(), turned.less.tolist(), strict=True):
+                more[key, value] += sign
+            signs = zip(asked, before, differing(), strict=True)
+            assert without_zeros(more) == without_zeros({at: now - was for at, was, now in signs})
+        keys, values = np.array([[key] for key, _ in asked]), np.array([each for _, each in asked])
+        found = others.differ(keys, values)
+        assert found.tolist() == differing()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_one_row_of_a_key_is_known_whatever_came_and_went(seed: int) -> None:
+    random, ones = Random(seed), OneRows(1, 2)
+    rows: dict[int, tuple[int, int]] = {}
+    for _ in range(200):
+        new = dict(rows)
+        for key in random.sample(range(6), random.randrange(1, 5)):
+            new.pop(key, None)
+            if random.random() < 0.7:
+                new[key] = (random.choice(HARD), random.choice(HARD))
+        change = [(key, row, -1) for key, row in rows.items() if new.get(key) != row]
+        change += [(key, row, 1) for key, row in new.items() if rows.get(key) != row]
+        random.shuffle(change)
+        ones.groups.begin()
+        keys, was, now = ones.step(
+            np.array([[key] for key, _, _ in change], np.int64).reshape(-1, 1),
+            np.array([row for _, row, _ in change], np.int64).reshape(-1, 2),
+            np.array([weight for *_, weight in change], np.int64),
+        )
+        made = [tuple(row) for row in ones.made.T.tolist()]
+        told = {
+            key: tuple(made[at] if at >= 0 else None for at in both)
+            for (key,), *both in zip(keys.tolist(), was.tolist(), now.tolist(), strict=True)
+        }
+        assert told == {key: (rows.get(key), new.get(key)) for key, _, _ in change}
+        if random.random() < 0.3:
+            ones.groups.rollback()
+        else:
+            ones.groups.commit()
+            rows = new
+        there, slots = ones.found(np.arange(6).reshape(-1, 1))
+        assert np.flatnonzero(there).tolist() == sorted(rows)
+        words = zip(*(ones.column(at, slots).tolist() for at in (0, 1)), strict=True)
+        assert list(words) == [rows[key] for key in sorted(rows)]
+
+
+def test_a_second_row_of_a_key_that_is_to_have_one_is_refused() -> None:
+    ones = OneRows(1, 1)
+    ones.step(np.array([[7]]), np.array([[1]]), np.array([1]))
+    for row, weight in ((2, 1), (1, 1)):
+        ones.groups.begin()
+        with pytest.raises(DoesNotFit, match="more than one row"):
+            ones.step(np.array([[7]]), np.array([[row]]), np.array([weight]))
+        ones.groups.rollback()
+    assert ones.groups.cells[ones.found(np.array([[7]]))[1]].tolist() == [[1, 1]]
+
+
+def test_a_table_grows_at_once_where_nearly_all_rows_of_a_load_are_new() -> None:
+    for keys, size in ((np.arange(60_000), 1 << 16), (np.arange(60_000) % 20_000, 1 << 15)):
+        groups, index = Groups(1, [], []), ChainedRows(1, 2, bag=True)
+        rows = np.stack([keys, np.arange(60_000)], 1)
+        ones = np.ones(60_000, np.int64)
+        groups.step(keys.reshape(-1, 1), np.empty((60_000, 0), np.int64), ones)
+        index.apply(keys.reshape(-1, 1), rows, ones)
+        assert len(groups) == len(index.keys) == len(np.unique(keys))
+        assert len(groups.table.keys) <= 4 * size
+
+
 def test_quotients_are_rounded_once() -> None:
     random = Random(1)
     for _ in range(2000):
@@ -271,6 +381,27 @@ def test_roots_are_rounded_once() -> None:
         high, low = divmod(top, 1 << 64)
         args: list[Any] = [np.int64(high), np.uint64(low).astype(np.int64), np.int64(bottom)]
         assert root(*args) == exact.root(Fraction(top, bottom))
+
+
+def test_functions_that_are_compiled_into_loops_are_called_by_loops_alone() -> None:
+    """Whoever else calls one has it compiled in every process: its result is kept nowhere."""
+    inlined = 0
+    for path in Path(hashing.__file__).parent.glob("*.py"):
+        module = vars(import_module(f"ebbflow.kernel.{path.stem}"))
+        made = {name for name, each in module.items() if options_of(each).get("forceinline")}
+        loops = {name for name, each in module.items() if options_of(each)}
+        inlined += len(made)
+        for each in ast.parse(path.read_text()).body:
+            if isinstance(each, ast.FunctionDef) and each.name in loops:
+                continue
+            calls = [call.func for call in ast.walk(each) if isinstance(call, ast.Call)]
+            assert not made & {func.id for func in calls if isinstance(func, ast.Name)}, path
+    assert inlined > 50
+
+
+def options_of(thing: Any) -> dict[str, Any]:
+    """How Numba compiles a function; nothing where it does not."""
+    return getattr(thing, "targetoptions", None) or {}
 
 
 def test_what_is_kept_of_compiled_loops_is_that_of_the_files_they_are_made_of(
