@@ -78,9 +78,7 @@ class ChainedRows:
     def apply(self, keys: Words, rows: Words, weights: Words) -> Words | None:
         """Add rows with weights. Gives the entry of each row, and the weight that it had before the
         epoch; None if some row has come twice in this epoch."""
-        size = self.rows.size_for(len(rows))
-        if size:
-            self._grow(self.rows, size)
+        self.reserve(len(rows))
         before = int(self.count[0])
         if before + len(rows) > len(self.touched):
             self.touched = grown(self.touched, before + len(rows))
@@ -106,6 +104,12 @@ class ChainedRows:
         if self.journal is None:
             self._end(0)
         return entries if len(entries) == len(rows) else None
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many rows that come."""
+        size = self.rows.size_for(more)
+        if size:
+            self._grow(self.rows, size)
 
     def meet(self, keys: Words, weights: Words, when: int) -> tuple[Words, Words, Words, Words]:
         """The entries that rows with these keys meet: for each pair the number of the row and the

@@ -10,6 +10,10 @@ behind it move up, so that nothing has to remember that one was there.
     keys       slot -> the words of its key, and those that are kept beside it
     free       slots that were given back
 
+At most half of the places have a key, or three of four in a table that is *dense*, which is smaller
+and a little slower. What is not used of an array takes no memory: only places are written before
+they are needed.
+
 A key is compared itself where those bits of the hash are the same, which is seldom for nothing; and
 they say where the place of a key would be, if no other were there. A slot has 34 bits: no memory
 has room for more. What is kept `beside` a key is read with it: it is in the same lines of memory.
@@ -50,10 +54,12 @@ class WordTable:
     [-1, 1]
     """
 
-    __slots__ = ("beside", "free", "hashes", "keys", "places", "state", "width")
+    __slots__ = ("beside", "dense", "free", "hashes", "keys", "places", "state", "width")
 
     def __init__(self, width: int, beside: int = 0) -> None:
         self.width, self.beside = width, beside
+        self.dense = False
+        """Whether it is to be dense when it grows."""
         self.hashes = np.empty(BLOCK, np.int64)
         """Where a loop has the hashes of the keys that come next."""
         self.clear()
@@ -83,14 +89,29 @@ class WordTable:
     @property
     def next_size(self) -> int:
         """How many keys there is room for when it has grown."""
-        return len(self.keys) * (4 if len(self.keys) < FEW else 2)
+        return self._room(len(self.places) * (4 if len(self.keys) < FEW else 2))
+
+    def _room(self, places: int) -> int:
+        """How many keys may be in so many places."""
+        return places * 3 // 4 if self.dense else places // 2
+
+    def _places(self, keys: int) -> int:
+        """How many places so many keys need: a power of two."""
+        places = 1 << keys.bit_length()
+        return places if keys <= self._room(places) else 2 * places
 
     def size_for(self, more: int) -> int:
         """How many keys there must be room for, if so many are to come at once; 0 where that is no
         more than is grown by anyway, by and by."""
         if more <= self.next_size:
             return 0
-        return 1 << (len(self) + more - 1).bit_length()
+        return self._room(self._places(len(self) + more))
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many keys that come."""
+        size = self.size_for(more)
+        if size:
+            self.grow(size)
 
     def size_after(self, rows: int, new: int, more: int) -> int:
         """How many keys there must be room for, if of so many rows that came at once nearly all had
@@ -103,11 +124,11 @@ class WordTable:
         """Have room for more keys. The room for keys comes last, so that an interrupt does no
         harm; who keeps something by slot has to have room before."""
         size = max(size, self.next_size)
-        self.free = grown(self.free, size)
-        places = np.full(2 * size, EMPTY, np.int64)
+        self.free = grown(self.free, size, int(self.state[1]))
+        places = np.full(self._places(size), EMPTY, np.int64)
         _place(self.used(), self.keys, self.state, places)
         self.places = places
-        self.keys = grown(self.keys, size)
+        self.keys = grown(self.keys, size, self.end)
 
     def add(self, keys: Words, found: Words = None) -> Words:
         """The slot of each key, written into `found`; a key that is new gets one."""
@@ -148,12 +169,14 @@ class WordTable:
         return np.ascontiguousarray(self.keys[slots, : self.width])
 
 
-def grown(array: Words, size: int) -> Words:
-    """An array with room for so many, or more; what is new in it is undefined."""
+def grown(array: Words, size: int, used: int | None = None) -> Words:
+    """An array with room for so many, or more, in which the first ones, as many as are `used`, are
+    the same; what is new in it is undefined."""
     if len(array) >= size:
         return array
     made = np.empty((size, *array.shape[1:]), array.dtype)
-    made[: len(array)] = array
+    used = len(array) if used is None else used
+    made[:used] = array[:used]
     return made
 
 

@@ -73,9 +73,7 @@ class RowTable:
         self._drop_waiting()
         change = self._waiting = LookedUp(len(rows))
         table, at = self.table, 0
-        size = table.size_for(len(rows))
-        if size:
-            table.grow(size)
+        table.reserve(len(rows))
         while True:
             at = _look_up(
                 rows, weights, at, table.places, table.keys, table.free, table.state, table.hashes,

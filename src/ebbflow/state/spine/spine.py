@@ -300,6 +300,12 @@ class Spine:
         parts = self._stored(low, high)
         return parts if self.texts is None else map(self._together, parts)
 
+    def changes(self) -> Iterator[EntryBatch]:
+        """All entries in columns as they were written, the oldest first: whoever adds up weights
+        needs no merging."""
+        for segment in (*self.segments, *self.staged):
+            yield from segment.parts()
+
     def _stored(self, low: int, high: int) -> Iterator[EntryBatch]:
         """The same with long texts in pieces, as they are stored."""
         segments = [*self.segments, *self.staged]

@@ -6,6 +6,7 @@ is in its journal, the slots that it touched, and is staged as columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from ebbflow.kernel.rows import RowTable
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.spine import Spine
 from ebbflow.state.spine.columns import ColumnShape
-from ebbflow.state.spine.part import EntryBatch
+from ebbflow.state.spine.part import BAG, EntryBatch
 from ebbflow.zset import ZSet, from_view
 
 MANY = 16
@@ -68,12 +69,27 @@ class StoredKernel:
         """Have all that is stored."""
         if self.spine.texts is not None:
             raise DoesNotFit("texts in pieces")
-        for part in self.spine.chunks():
+        for table in self.tables:
+            table.dense = True
+        self.reserve(len(self.spine))
+        parts = self.spine.changes() if self.spine.layout == BAG else self.spine.chunks()
+        for part in parts:
             self.add(part, self.key.words(part.form.key, part.keys, self.texts))
 
     def rows_of(self, part: EntryBatch) -> Any:
         """The words of stored rows."""
         return self.row.words(part.form.row, part.rows, self.texts)
+
+    @property
+    def tables(self) -> Sequence[WordTable]:
+        """The hash tables of the kernel. As a step also writes to disk, it matters little that
+        dense ones are slower."""
+        return ()
+
+    def reserve(self, more: int) -> None:
+        """Have room for so many entries, which is quicker than to grow by and by."""
+        for table in self.tables[:1]:
+            table.reserve(more)
 
     def add(self, part: EntryBatch, keys: Any) -> None:
         """Have some of what is stored."""
@@ -92,6 +108,10 @@ class StoredGroups(StoredKernel):
     ) -> None:
         super().__init__(owner, key, key, texts)
         self.groups, self.cell = groups, cell
+
+    @property
+    def tables(self) -> Sequence[WordTable]:
+        return (self.groups.table,)
 
     def add(self, part: EntryBatch, keys: Any) -> None:
         slots = self.groups.table.add(keys)
@@ -133,6 +153,13 @@ class StoredIndex(StoredKernel):
     ) -> None:
         super().__init__(owner, key, row, texts)
         self.index = index
+
+    @property
+    def tables(self) -> Sequence[WordTable]:
+        return self.index.rows, self.index.keys
+
+    def reserve(self, more: int) -> None:
+        self.index.reserve(more)
 
     def add(self, part: EntryBatch, keys: Any) -> None:
         self.index.apply(keys, self.rows_of(part), np.require(part.count, np.int64, ["C", "W"]))
@@ -208,6 +235,10 @@ class StoredRowTable(StoredKernel):
         super().__init__(owner, row, row, belongs.texts, belongs)
         self.rows: RowTable = belongs.rows
 
+    @property
+    def tables(self) -> Sequence[WordTable]:
+        return (self.rows.table,)
+
     def add(self, part: EntryBatch, keys: Any) -> None:
         columns = zip(part.form.row.encodings, part.rows, strict=True)
         counts = COUNT.cells(part.form.row, list(columns), self.texts)[:, 0]
@@ -248,6 +279,11 @@ class StoredKeyedRows(StoredKernel):
     ) -> None:
         super().__init__(owner, key, row, state.texts, state)
         self.state = state
+
+    @property
+    def tables(self) -> Sequence[WordTable]:
+        assert self.state.by_key is not None
+        return (self.state.by_key.table,)
 
     def add(self, part: EntryBatch, keys: Any) -> None:
         assert self.state.by_key is not None

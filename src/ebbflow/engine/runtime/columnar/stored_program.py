@@ -187,6 +187,7 @@ class StoredColumns:
         """Have all that is stored."""
         for kernel in self.kernels:
             kernel.load()
+        pa.default_memory_pool().release_unused()
 
     def stage(self) -> None:
         """Stage what the open epoch did."""
