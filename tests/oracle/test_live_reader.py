@@ -124,12 +124,11 @@ def test_snapshots_stay_whole_while_their_files_are_removed(tmp_path: Path) -> N
     try:
         reader, seen = ef.open(tmp_path / "state"), set[int]()
         until = time.monotonic() + 20
-        while time.monotonic() < until:
+        while time.monotonic() < until or len(seen) < 10:
             snapshot = reader.snapshot()
             time.sleep(0.02)  # in which the writer goes on
             assert reader.values(snapshot) == expected(snapshot.epoch)
             seen.add(snapshot.epoch)
-        assert len(seen) > 10
     finally:
         writer.kill()
         writer.wait()

@@ -321,14 +321,14 @@ def test_exit_waits_for_a_step_that_is_under_way(tmp_path: Path) -> None:
     def slow(n: int) -> int:
         if n == 7:
             started.set()
-            go.wait(5)
+            go.wait(300)
         return n
 
     view = ef.Input("n", int).map(slow, type=int).run(path=tmp_path, flush_every=100)
     view.step(n=[1])
     thread = threading.Thread(target=lambda: view.step(n=[7]))
     thread.start()
-    started.wait(5)
+    assert started.wait(300)
     closing = threading.Thread(target=view._storage._end)
     closing.start()
     time.sleep(0.02)

@@ -38,7 +38,7 @@ def together(*works: Callable[[], None]) -> None:
 
     def guarded(work: Callable[[], None]) -> None:
         try:
-            start.wait(20)
+            start.wait(300)
             work()
         except BaseException as error:
             errors.append(error)
@@ -47,7 +47,7 @@ def together(*works: Callable[[], None]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
         assert not thread.is_alive()
     if errors:
         raise errors[0]
@@ -190,7 +190,7 @@ def test_a_callback_may_wait_for_a_thread_that_reads_the_view() -> None:
     def callback(change: Any) -> None:
         reader = threading.Thread(target=lambda: seen.append(view.value))
         reader.start()
-        reader.join(10)
+        reader.join(300)
         assert not reader.is_alive()
 
     view.on_change(callback)
@@ -230,7 +230,7 @@ def test_closing_while_others_write_ends_them_cleanly() -> None:
             forever()
 
     def close() -> None:
-        assert started.wait(20)
+        assert started.wait(300)
         view.close()
 
     together(write, write, close)

@@ -517,6 +517,6 @@ def test_a_writer_that_waits_in_one_loop_is_woken_by_a_reader_in_another() -> No
     reader.start()
     run(write())
     view.close()
-    reader.join(20)
+    reader.join(300)
     assert not reader.is_alive()
     assert got == [ZSet({n: 1}) for n in range(50)]
