@@ -20,20 +20,21 @@ in a descending order, texts too, and a tuple can be ordered up by one part and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from operator import eq
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 from ebbflow.change.edited import List, Text
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import is_nan, one_nan
 from ebbflow.record import compared_fields
 
+T = TypeVar("T")
 Key = Callable[[Any], tuple[Any, ...]]
 
 
@@ -44,6 +45,19 @@ def total_order_key(x: Any) -> tuple[Any, ...]:
     [None, 1.5, 2, nan, 'a', 'b', (1, None), (1, 0)]
     """
     return (_KEYS.get(type(x)) or _learned(x))(x)
+
+
+def in_order(elements: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:
+    """Elements in the total order of their keys, and of themselves where their keys are equal.
+
+    >>> in_order([3, None, 1]), in_order(["pear", "fig", "nut"], key=len)
+    ([None, 1, 3], ['fig', 'nut', 'pear'])
+    """
+
+    def place(x: T) -> Any:
+        return total_order_key(x if key is None else (key(x), x))
+
+    return sorted(elements, key=place)
 
 
 _FLOAT = {float}

@@ -20,8 +20,8 @@ from ebbflow.reducer import max as greatest
 from ebbflow.reducer.inline import Inline
 from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.index import Index
+from ebbflow.state.search import rank_at, totals
 from ebbflow.state.top_buffer import Ranking
-from ebbflow.state.tree_totals import totals
 from ebbflow.zset import ZSet
 
 
@@ -94,7 +94,7 @@ class ForgetsToMerge(SessionRows):
     def touched(self, tree: Any, times: list[Any]) -> list[Run]:
         found = []
         for time in times:
-            before, _ = totals(tree, tree.rank_at(time, behind=True), self.monoid.merge)
+            before, _ = totals(tree, rank_at(tree, time, behind=True), self.monoid.merge)
             if before and time - before[-1].last <= self.gap:
                 found.append(before[-1])
         return list(dict.fromkeys(found))

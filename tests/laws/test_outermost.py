@@ -13,12 +13,11 @@ from ebbflow.errors import NotDeterministic
 from ebbflow.fn import Fn
 from ebbflow.nan import NAN
 from ebbflow.operator import top_rows
-from ebbflow.ordering import total_order_key
+from ebbflow.ordering import in_order, total_order_key
 from ebbflow.reducer import max as greatest
 from ebbflow.reducer.running import ReduceByKey
 from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import Ranking
-from ebbflow.state.tree import in_order
 from ebbflow.zset import ZSet
 
 

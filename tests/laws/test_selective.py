@@ -16,8 +16,9 @@ from ebbflow.errors import AlgebraError
 from ebbflow.operator import aggregate, group_aggregate
 from ebbflow.operator.aggregate import Ends, Trees
 from ebbflow.operator.selective import MergeRanking, selective
+from ebbflow.ordering import in_order
 from ebbflow.state.top_buffer import ROOM, TopBuffer
-from ebbflow.state.tree import Tree, in_order
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from ebbflow.errors import AbsentRow, AlgebraError
 from ebbflow.nan import NAN
-from ebbflow.ordering import total_order_key
-from ebbflow.state.search import around, beside, between
-from ebbflow.state.tree import Tree, in_order
+from ebbflow.ordering import in_order, total_order_key
+from ebbflow.state.search import around, beside, between, rank_at
+from ebbflow.state.tree import Tree
 
 some = settings(max_examples=60)
 few = settings(max_examples=30)
@@ -136,7 +136,7 @@ def test_004_O7_what_is_around_a_key_is_what_is_around_it_in_the_sorted_list(
             low, high, tuple(before[-1:]), tuple(flat[low:][:1]), tuple(flat[:high][-1:]),
             tuple(after[:1]),
         )  # fmt: skip
-        assert (tree.rank_at(wanted), tree.rank_at(wanted, behind=True)) == (low, high)
+        assert (rank_at(tree, wanted), rank_at(tree, wanted, behind=True)) == (low, high)
 
 
 @few

@@ -16,7 +16,7 @@ from ebbflow.errors import ChangeError, CheckError, CompositionError
 from ebbflow.laws import check
 from ebbflow.operator.within import NOW, ROW, within_rows
 from ebbflow.reducer.sessions import KEY, SessionResults
-from ebbflow.state.tree_totals import totals
+from ebbflow.state.search import rank_at, totals
 from ebbflow.zset import ZSet
 
 
@@ -73,7 +73,7 @@ class ForgetsToJoin(SessionResults):
     def touched(self, tree: Any, times: Any) -> Any:
         found = []
         for time in times:
-            before, behind = totals(tree, tree.rank_at(time), self.monoid.merge)
+            before, behind = totals(tree, rank_at(tree, time), self.monoid.merge)
             found += [*(before[-1:] if before else ()), *(behind[:1] if behind else ())]
         return list(dict.fromkeys(found))
 

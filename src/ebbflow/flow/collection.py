@@ -37,7 +37,6 @@ from ebbflow.flow.through import passed
 from ebbflow.flow.verbs.aligned import AlignedVerbs
 from ebbflow.flow.verbs.base import no_collection
 from ebbflow.flow.verbs.groups import GroupVerbs
-from ebbflow.flow.verbs.match import MatchVerbs
 from ebbflow.flow.verbs.order import OrderVerbs
 from ebbflow.flow.verbs.pairs import PairVerbs
 from ebbflow.flow.verbs.reshape import ReshapeVerbs
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, repr=False, eq=False)
 class Collection(
     RowVerbs[T_co], ReshapeVerbs[T_co], PairVerbs[T_co], AlignedVerbs[T_co], GroupVerbs[T_co],
-    OrderVerbs[T_co], MatchVerbs[T_co], TimeVerbs[T_co],
+    OrderVerbs[T_co], TimeVerbs[T_co],
 ):  # fmt: skip
     """A collection of rows that change: an input, or one derived from others. Start with `Input`.
 

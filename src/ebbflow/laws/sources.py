@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from functools import singledispatch
 from typing import Any
 
 from ebbflow import algebra as al
@@ -34,66 +33,45 @@ from ebbflow.zset import ZSet
 Sources = Mapping[str, Any]
 
 
-@singledispatch
 def sources_of(thing: Any, elements: Any, changes: Any) -> Sources:
     """For each role of a variable, a strategy, or a function from the case so far to one."""
+    match thing:
+        case al.Monoid():
+            return _stream(thing, elements)
+        case Tensor():
+            return {"left": elements_of(thing.left), "right": elements_of(thing.right)}
+        case Operator():
+            own = _values(thing.input, elements, changes)
+            whole = {
+                "input": own["value"],
+                "changes": lambda case: own["changes"]({"value": case["x"]}),
+            }
+            stream = _changes_from_empty(thing.input, own) if thing.input.is_stream else {}
+            return {**whole, **stream}
+        case al.Homomorphism() | StreamFunction() | Processor():
+            return _stream(thing.source, elements)
+        case Transition():
+            if elements is None:
+                raise unmade(thing)
+            return _stream(None, elements)
+        case streams.ProcessorPair():
+            return sources_of(thing.first, elements, changes)
+        case streams.Partitioned():
+            return sources_of(thing.processor, elements, changes)
+        case Representation():
+            return _stream(thing.processor.source, elements)
+        case Order():
+            return {"version": versions_of(thing) if elements is None else as_strategy(elements)}
+        case ch.ChangeStructure():
+            return _values(thing, elements, changes)
+        case Reducer():
+            return _bag(thing, elements)
     return {} if elements is None else {"element": as_strategy(elements)}
 
 
 def _stream(source: Any, elements: Any) -> Sources:
     own = elements_of(source) if elements is None else as_strategy(elements)
     return {"element": own, "pieces": st.lists(own, max_size=6)}
-
-
-@sources_of.register
-def _(thing: al.Monoid, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
-    return _stream(thing, elements)
-
-
-@sources_of.register
-def _(thing: Tensor, elements: Any, changes: Any) -> Sources:
-    return {"left": elements_of(thing.left), "right": elements_of(thing.right)}
-
-
-@sources_of.register(al.Homomorphism)
-@sources_of.register(StreamFunction)
-@sources_of.register(Processor)
-def _(thing: Any, elements: Any, changes: Any) -> Sources:
-    return _stream(thing.source, elements)
-
-
-@sources_of.register
-def _(thing: Transition, elements: Any, changes: Any) -> Sources:
-    if elements is None:
-        raise unmade(thing)
-    return _stream(None, elements)
-
-
-@sources_of.register
-def _(thing: streams.ProcessorPair, elements: Any, changes: Any) -> Sources:
-    return sources_of(thing.first, elements, changes)
-
-
-@sources_of.register
-def _(thing: streams.Partitioned, elements: Any, changes: Any) -> Sources:
-    return sources_of(thing.processor, elements, changes)
-
-
-@sources_of.register
-def _(thing: Representation, elements: Any, changes: Any) -> Sources:
-    return _stream(thing.processor.source, elements)
-
-
-@sources_of.register
-def _(thing: Order, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
-    return {"version": versions_of(thing) if elements is None else as_strategy(elements)}
-
-
-@sources_of.register
-def _(thing: Operator, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
-    own = sources_of(thing.input, elements, changes)
-    found = {"input": own["value"], "changes": lambda case: own["changes"]({"value": case["x"]})}
-    return {**found, **(_changes_from_empty(thing.input, own) if thing.input.is_stream else {})}
 
 
 def _changes_from_empty(structure: ch.ChangeStructure[Any, Any], own: Sources) -> Sources:
@@ -107,8 +85,7 @@ def _changes_from_empty(structure: ch.ChangeStructure[Any, Any], own: Sources) -
     return {"element": piece, "pieces": own["changes"]({"value": structure.empty}).map(list)}
 
 
-@sources_of.register
-def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Sources:  # type: ignore[type-arg]
+def _values(thing: ch.ChangeStructure[Any, Any], elements: Any, changes: Any) -> Sources:
     values = values_of(thing) if elements is None else as_strategy(elements)
 
     def of(value: Any) -> Strategy:
@@ -126,8 +103,7 @@ def _(thing: ch.ChangeStructure, elements: Any, changes: Any) -> Sources:  # typ
     }
 
 
-@sources_of.register
-def _(thing: Reducer, elements: Any, changes: Any) -> Sources:
+def _bag(thing: Reducer[Any, Any, Any], elements: Any) -> Sources:
     source = thing.elements if elements is None else elements
     if source is None:
         raise unmade(thing)

@@ -24,10 +24,11 @@ from ebbflow.errors import AlgebraError, place
 from ebbflow.nan import is_nan
 from ebbflow.operator.operator import Operator
 from ebbflow.operator.selective import MergeRanking, selective
+from ebbflow.ordering import in_order
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
 from ebbflow.state.top_buffer import ROOM, Ranking
-from ebbflow.state.tree import Tree, in_order
+from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet, trusted, weights_of
 
 Bag = ZSet[Any]

@@ -25,8 +25,17 @@ from ebbflow.fn import Fn
 from ebbflow.operator.aligned import AlignedRows, Pairs, Side, is_bulk
 from ebbflow.ordering import comparable, plainly, total_order_key
 from ebbflow.state.node import Way
-from ebbflow.state.search import Around, around, beside, between, neighbours, rank_where
-from ebbflow.state.tree import LAST, Tree
+from ebbflow.state.search import (
+    LAST,
+    Around,
+    around,
+    beside,
+    between,
+    neighbours,
+    rank_at,
+    rank_where,
+)
+from ebbflow.state.tree import Tree
 
 Answer = tuple[Any, ...]
 """The row that was found, alone in a tuple, or nothing."""
@@ -300,7 +309,7 @@ class AsOfRows(AlignedRows):
         place = self.left_place(last)
         if any(plainly(each, place) > 0 for each in places):
             return end
-        return max([left.rank_at(each, behind=True) for each in places or [None]])
+        return max([rank_at(left, each, behind=True) for each in places or [None]])
 
     def _stop(self, left: Tree[Any], start: int, first: Any, was: Answer, now: Answer) -> int:
         """Where left rows end that are before the row behind a place, as it was and as it is;
@@ -309,7 +318,7 @@ class AsOfRows(AlignedRows):
         place = self.left_place(first)
         if any(plainly(each, place) < 0 for each in places):
             return start
-        return min([left.rank_at(each) for each in places], default=left.size)
+        return min([rank_at(left, each) for each in places], default=left.size)
 
     def _points(self, *nears: Around) -> list[Any]:
         """The places of the rows before and behind a place, where they have one."""

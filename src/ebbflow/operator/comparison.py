@@ -20,8 +20,9 @@ from typing import Any
 
 from ebbflow.nan import one_nan
 from ebbflow.ordering import total_order_key
-from ebbflow.state.spots import Cut, Spot, Spots, Totals, between, cut
+from ebbflow.state.spots import Spot, Spots, Totals, cut
 from ebbflow.state.tree import Tree
+from ebbflow.state.walk import Cut, between_cuts
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 """Each sign as it is read from the other side."""
@@ -88,9 +89,9 @@ class Finder:
             return (spot for spot in spots if _all_hold(pairs, spot))
         after, before = self.range(spots, values[0])
         if len(pairs) == 1:
-            found = between(spots, after, before)
+            found = between_cuts(*spots.root, after, before)
         else:
-            found = between(spots, after, before, _Keep(pairs[1:]))
+            found = between_cuts(*spots.root, after, before, _Keep(pairs[1:]))
         if self.signs[0] != "!=" and len(pairs) == 1:
             return found
         return (spot for spot in found if _all_hold(pairs, spot))
@@ -114,11 +115,11 @@ class Finder:
         if was is None or now is None:
             one = was or now
             assert one is not None
-            return between(spots, *self.range(spots, one[0]))
+            return between_cuts(*spots.root, *self.range(spots, one[0]))
         if total_order_key(was[0]) > total_order_key(now[0]):
             was, now = now, was
         low, high = (self.range(spots, each[0]) for each in (was, now))
-        return between(spots, low[0] or low[1], high[0] or high[1])
+        return between_cuts(*spots.root, low[0] or low[1], high[0] or high[1])
 
     def _strongest(self, others: Spots) -> Spot | None:
         """Of the values on the other side the one that all are met by whom any is met by."""

@@ -13,9 +13,10 @@ from ebbflow.fn import Fn
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
+from ebbflow.ordering import in_order
 from ebbflow.state.node import Way
 from ebbflow.state.ordered import OrderedIndex
-from ebbflow.state.tree import Tree, in_order
+from ebbflow.state.tree import Tree
 from ebbflow.zset import without_zeros
 
 

@@ -25,6 +25,7 @@ from ebbflow.operator.replay import LEAF, StatesOnly, last_state, replay, state_
 from ebbflow.operator.scan import ScanRows
 from ebbflow.operator.window import Along, FrameReducer, Lead, WindowFunction
 from ebbflow.state.node import Way
+from ebbflow.state.search import rank_at
 from ebbflow.state.tree import Tree
 from ebbflow.stream.transition import Transition, same_state
 from ebbflow.zset import ZSet
@@ -99,8 +100,8 @@ class OverRows(OrderedRows):
             low, high = start - function.k, start + count
         elif function.by_range:
             place = self.place(row)
-            low = tree.rank_at(place - function.high)
-            high = tree.rank_at(place - function.low, behind=True)
+            low = rank_at(tree, place - function.high)
+            high = rank_at(tree, place - function.low, behind=True)
         else:
             low, high = start - function.high, start + count - function.low
         low, high = max(low, 0), min(high, tree.size)
@@ -138,7 +139,7 @@ class OverRows(OrderedRows):
         if function.by_range:
             places = [self.place(row) for row in rows]
             frames = [
-                (tree.rank_at(place + low), tree.rank_at(place + high, behind=True))
+                (rank_at(tree, place + low), rank_at(tree, place + high, behind=True))
                 for place in places
             ]
         else:

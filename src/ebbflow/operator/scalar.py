@@ -25,8 +25,9 @@ from ebbflow.operator.relation import Bag
 from ebbflow.ordering import comparable
 from ebbflow.state.backing import ABSENT
 from ebbflow.state.index import Grouped, Index
-from ebbflow.state.spots import Cut, GroupOrder, Spot, SpotIndex, between, cut
+from ebbflow.state.spots import GroupOrder, Spot, SpotIndex, cut
 from ebbflow.state.tree import Tree
+from ebbflow.state.walk import Cut, between_cuts
 from ebbflow.zset import ZSet, without_zeros
 
 State = tuple[Index[Any, Any], Index[Any, Any]]
@@ -59,14 +60,14 @@ class Threshold:
         known: list[Any] = cuts
         if self.sign in ("==", "!="):
             if len(known) == 1 and self.sign == "!=":
-                return between(tree, None, None)
-            spots = [spot for each in known for spot in between(tree, *each)]
+                return between_cuts(*tree.root, None, None)
+            spots = [spot for each in known for spot in between_cuts(*tree.root, *each)]
             return iter(dict.fromkeys(spots))
         edges = [after or before for after, before in known]
         if len(edges) == 1:
-            return between(tree, *known[0])
+            return between_cuts(*tree.root, *known[0])
         up = one_nan(self.right(was)) < one_nan(self.right(now))
-        return between(tree, *(edges if up else edges[::-1]))
+        return between_cuts(*tree.root, *(edges if up else edges[::-1]))
 
 
 def _cuts(of: Threshold, tree: Tree[Spot], row: Any) -> tuple[Cut | None, Cut | None] | None:

@@ -28,8 +28,8 @@ from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
 from ebbflow.ordering import total_order_key
 from ebbflow.state.ordered import OrderedIndex
+from ebbflow.state.search import rank_at, totals
 from ebbflow.state.tree import Tree
-from ebbflow.state.tree_totals import totals
 from ebbflow.zset import ZSet, without_zeros
 
 Pairs = Any
@@ -149,7 +149,7 @@ class SessionTrees(ByKey):
         for time in times:
             if found and time <= found[-1].last:
                 continue
-            before, behind = totals(tree, tree.rank_at(time), self.monoid.merge)
+            before, behind = totals(tree, rank_at(tree, time), self.monoid.merge)
             near = [before[-1]] if before and time - before[-1].last <= self.gap else []
             if behind and behind[0].first - time <= self.gap:
                 near.append(behind[0])
@@ -210,7 +210,7 @@ class SessionRows(SessionTrees):
 
     def rows_of(self, tree: Tree[Any], run: Run) -> Iterator[tuple[Any, int]]:
         """The rows of a session, and how often each is there."""
-        return tree.between(tree.rank_at(run.first), tree.rank_at(run.last, behind=True))
+        return tree.between(rank_at(tree, run.first), rank_at(tree, run.last, behind=True))
 
     def __repr__(self) -> str:
         return f"sessions({self._options()})"

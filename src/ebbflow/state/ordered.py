@@ -47,9 +47,17 @@ class OrderedIndex(Index[Any, Any]):
         super().__init__(key, None, by_key, bag=True)
 
     @property
-    def codec(self) -> TreeCodec:  # type: ignore[override]
+    def codec(self) -> OrderedIndex:  # type: ignore[override]
         """How the rows of a key, which are stored with their weights, become a tree."""
-        return TreeCodec(self.empty)
+        return self
+
+    def dump(self, key: Any, change: Any) -> Any:
+        """A change of the rows of a key is stored as it is."""
+        return change
+
+    def load(self, key: Any, stored: Any) -> Any:
+        """The tree of the rows of a key."""
+        return stored if isinstance(stored, Tree) else self.empty.update(stored.items())
 
     def put(self, found: Grouped) -> list[Any]:
         groups, empty = self.groups, self.empty
@@ -119,23 +127,6 @@ class OrderedIndex(Index[Any, Any]):
 
 def _there(tree: Tree[Any], empty: Tree[Any]) -> Tree[Any]:
     return tree if tree.distinct else empty
-
-
-class TreeCodec:
-    """Rows as they are stored, as a tree."""
-
-    __slots__ = ("empty",)
-
-    def __init__(self, empty: Tree[Any]) -> None:
-        self.empty = empty
-
-    def dump(self, key: Any, change: Any) -> Any:
-        """A change of the rows of a key is stored as it is."""
-        return change
-
-    def load(self, key: Any, stored: Any) -> Any:
-        """The tree of the rows of a key."""
-        return stored if isinstance(stored, Tree) else self.empty.update(stored.items())
 
 
 def _rebuilt(empty: Tree[Any], key: Any, groups: dict[Any, Tree[Any]]) -> OrderedIndex:

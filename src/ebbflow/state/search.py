@@ -1,17 +1,60 @@
 """Searches in a tree: for what is around a key or next to an edit, for what is between two tokens,
-and by what holds of its elements, where their keys alone do not tell."""
+by what holds of its elements, where their keys alone do not tell, and for the totals of what is
+before a place and behind it."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
+from ebbflow.ordering import comparable, total_order_key
 from ebbflow.state.node import Node, Way
-from ebbflow.state.tree import LAST, Tree
+from ebbflow.state.tree import Tree, total_left, total_right
 
 T = TypeVar("T")
+
+
+class _Last:
+    """Behind everything else."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+LAST = _Last()
+
+
+def rank_at(tree: Tree[Any], key: Any, *, behind: bool = False) -> int:
+    """How many are before all elements of this key, or `behind` them: those included. For trees
+    that are ordered by a key.
+
+    >>> tree = Tree.of(["fig", "pear", "kiwi"], key=len)
+    >>> rank_at(tree, 4), rank_at(tree, 4, behind=True), rank_at(tree, 9)
+    (1, 3, 3)
+    """
+    rank: int = _by_key(tree, key, partial(_behind, tree) if behind else tree.search)[0]
+    return rank
+
+
+def _by_key(tree: Tree[Any], key: Any, search: Callable[..., Any]) -> Any:
+    """`search` with what the elements of a key are ordered by, and how to bisect."""
+    if tree.native:
+        try:
+            if comparable(key):
+                return search((key,), bisect_left, bisect_right)
+        except TypeError:
+            pass
+        return search(total_order_key((key,)), total_left, total_right)
+    return search(total_order_key((key,)), bisect_left, bisect_right)
+
+
+def _behind(tree: Tree[Any], token: Any, left: Any, right: Any) -> tuple[int, int]:
+    return tree.search((*token, LAST), left, right)
 
 
 def rank_where(tree: Tree[T], holds: Callable[[T], bool]) -> int:
@@ -68,7 +111,7 @@ def around(tree: Tree[Any], key: Any) -> Around:
     >>> around(Tree.of(["fig", "pear", "kiwi", "melon"], key=len), 4)
     Around(low=1, high=3, before=('fig',), first=('kiwi',), last=('pear',), after=('melon',))
     """
-    found: Around = tree.by_key(key, partial(_around, tree))
+    found: Around = _by_key(tree, key, partial(_around, tree))
     return found
 
 
@@ -182,3 +225,32 @@ def between(tree: Tree[Any], start: Any, stop: Any) -> list[tuple[Any, int]]:
         found.append((items[i], counts[i]))
         i += 1
     return found
+
+
+def totals(tree: Tree[Any], place: int, merge: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
+    """The total of the elements before a place, and of those from it on; None for that of nothing.
+    `merge` is that of the tree, and the place is that of an element, not within its repetitions.
+
+    >>> words = Tree.of(["a", "c", "d"], merge=lambda a, b: a + b)
+    >>> totals(words, 1, lambda a, b: a + b), totals(words, 3, lambda a, b: a + b)
+    (('a', 'cd'), ('acd', None))
+    """
+    node, height = tree.root
+    before: list[Any] = []
+    behind: list[Any] = []
+    for level in range(height, -1, -1):
+        i = 0
+        while i < len(node[2]) and place >= node[2][i]:
+            place -= node[2][i]
+            i += 1
+        before += node[3][:i]
+        if not level or i == len(node[2]):
+            behind[:0] = node[3][i:]
+            break
+        behind[:0] = node[3][i + 1 :]
+        node = node[1][i]
+    return _merged(merge, before), _merged(merge, behind)
+
+
+def _merged(merge: Callable[[Any, Any], Any], values: list[Any]) -> Any:
+    return reduce(merge, values) if values else None

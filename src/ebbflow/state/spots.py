@@ -7,29 +7,24 @@ no place, and is *aside*.
 What is stored of it are rows by key, as of any index. The order of a group is made from its rows
 when it is first asked for, and from then on follows every change of them. A small group has no
 tree, and what is made for it is not kept: to look at all of its spots costs less.
-
-A *cut* tells for tokens in order how many of them are before some place: so the elements between
-two cuts are found in the time that it takes to go down the tree. Where the tree has totals, a
-condition on them leaves out whole parts of it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ebbflow.errors import NotDeterministic
 from ebbflow.ordering import Reversed, comparable, total_order_key
 from ebbflow.state.index import Grouped, Index
-from ebbflow.state.node import Node
 from ebbflow.state.tree import Tree
+from ebbflow.state.walk import Cut
 
 KEPT = 32
 """A group of so many rows has a tree, which is kept."""
 
-Cut = Callable[[Any], int]
 Spot = tuple[Any, ...]
 Spots = Tree[Spot] | dict[Spot, Any]
 """The different spots of a group: in a tree, or where they are few, in no order."""
@@ -179,16 +174,14 @@ def _rebuilt(key: Any, spot: Any, totals: Any, groups: Any, bag: bool) -> SpotIn
     return index
 
 
-# ---- walking ----
-
-
 def cut(tree: Tree[Spot], value: Any, *, behind: bool, exact: bool = False) -> Cut | None:
     """Where spots that begin with `value` begin in a tree, or end with `behind`.
 
     With `exact`, None where Python's own `<` does not answer for all of them.
 
+    >>> from ebbflow.state.walk import between_cuts
     >>> tree = Tree.of([(1, "a"), (2, "b"), (2, "c"), (3, "d")])
-    >>> list(between(tree, cut(tree, 2, behind=False), cut(tree, 2, behind=True)))
+    >>> list(between_cuts(*tree.root, cut(tree, 2, behind=False), cut(tree, 2, behind=True)))
     [(2, 'b'), (2, 'c')]
     """
     bisect = bisect_right if behind else bisect_left
@@ -217,37 +210,3 @@ def _compares(tree: Tree[Spot], value: Any) -> bool:
         return not tree.distinct or (value < tree.first[0]) in (True, False)
     except TypeError:
         return False
-
-
-def between(
-    tree: Tree[Spot], after: Cut | None, before: Cut | None,
-    keep: Callable[[Any], bool] | None = None,
-) -> Iterator[Spot]:  # fmt: skip
-    """The elements from one cut to another, in order; None is an end of the tree. Parts for whose
-    total `keep` is false are left out, unseen.
-
-    >>> tree = Tree.of([(i, -i) for i in range(9)], value=lambda spot: spot[1], merge=max, width=4)
-    >>> list(between(tree, None, cut(tree, 7, behind=True), lambda greatest: greatest >= -1))
-    [(0, 0), (1, -1)]
-    """
-    root, height = tree.root
-    return _walk(root, height, after, before, keep)
-
-
-def _walk(
-    node: Node, height: int, after: Cut | None, before: Cut | None,
-    keep: Callable[[Any], bool] | None,
-) -> Iterator[Spot]:  # fmt: skip
-    tokens, items, values = node[0], node[1], node[3]
-    start = 0 if after is None else after(tokens)
-    stop = len(items) if before is None else before(tokens)
-    if height:
-        for i in range(max(start - 1, 0), stop):
-            if keep is None or keep(values[i]):
-                yield from _walk(items[i], height - 1, after, before, keep)
-    elif keep is None:
-        yield from items[start:stop]
-    else:
-        for i in range(start, stop):
-            if keep(values[i]):
-                yield items[i]

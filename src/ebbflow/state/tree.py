@@ -31,13 +31,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain, islice, pairwise, repeat
+from itertools import islice, pairwise, repeat
 from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError
 from ebbflow.ordering import all_comparable, comparable, total_order_key
 from ebbflow.state.node import EMPTY, NARROW, WIDE, Edit, Node, TreeForm, Way
+from ebbflow.state.walk import items_between, reach, repeated, walk
 
 T = TypeVar("T")
 
@@ -231,13 +232,13 @@ class Tree(Generic[T]):
         node, height = self.root
         start, stop = max(start, 0), min(stop, self.size)
         while height and start < stop:
-            i, inside = _reach(node, start)
+            i, inside = reach(node, start)
             if stop - start > node[2][i] - inside:
                 break
             node, start, stop, height = node[1][i], inside, stop - start + inside, height - 1
         if not height and node[4] == len(node[1]):
             return zip(node[1][start:stop], repeat(1))
-        return _slice(node, height, start, stop)
+        return items_between(node, height, start, stop)
 
     @property
     def size(self) -> int:
@@ -263,17 +264,6 @@ class Tree(Generic[T]):
         3
         """
         return self._place(x)[0]
-
-    def rank_at(self, key: Any, *, behind: bool = False) -> int:
-        """How many are before all elements of this key, or `behind` them: those included. For trees
-        that are ordered by a key.
-
-        >>> tree = Tree.of(["fig", "pear", "kiwi"], key=len)
-        >>> tree.rank_at(4), tree.rank_at(4, behind=True), tree.rank_at(9)
-        (1, 3, 3)
-        """
-        rank: int = self.by_key(key, self._behind if behind else self.search)[0]
-        return rank
 
     @property
     def total(self) -> Any:
@@ -327,9 +317,9 @@ class Tree(Generic[T]):
             )
         at = place
         for _ in range(height):
-            i, place = _reach(node, place)
+            i, place = reach(node, place)
             node = node[1][i]
-        i, place = _reach(node, place)
+        i, place = reach(node, place)
         return node[1][i], at - place, node[2][i]
 
     def smallest(self, n: int) -> list[T]:
@@ -338,7 +328,7 @@ class Tree(Generic[T]):
         >>> Tree.of([4, 1, 1, 3]).smallest(3)
         [1, 1, 3]
         """
-        return list(islice(_repeated(self, n), n))
+        return list(islice(repeated(self, n), n))
 
     def largest(self, n: int) -> list[T]:
         """The last `n`, the very last first.
@@ -346,13 +336,13 @@ class Tree(Generic[T]):
         >>> Tree.of([4, 1, 1, 3]).largest(3)
         [4, 3, 1]
         """
-        return list(islice(_repeated(reversed(self), n), n))
+        return list(islice(repeated(reversed(self), n), n))
 
     def __iter__(self) -> Iterator[tuple[T, int]]:
-        return _walk(*self.root, iter)
+        return walk(*self.root, iter)
 
     def __reversed__(self) -> Iterator[tuple[T, int]]:
-        return _walk(*self.root, reversed)
+        return walk(*self.root, reversed)
 
     def __contains__(self, x: T) -> bool:
         return self.count(x) > 0
@@ -397,7 +387,7 @@ class Tree(Generic[T]):
                     return self.search(token, bisect_left, bisect_right)
             except TypeError:
                 pass
-            return self.search(total_order_key(token), _total_left, _total_right)
+            return self.search(total_order_key(token), total_left, total_right)
         return self.search(token, bisect_left, bisect_right)
 
     def search(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
@@ -412,34 +402,9 @@ class Tree(Generic[T]):
         found = i < len(node[0]) and right(node[0], token, i, i + 1) > i
         return before + sum(node[2][:i]), node[2][i] if found else 0
 
-    def by_key(self, key: Any, search: Callable[..., Any]) -> Any:
-        """`search` with what the elements of a key are ordered by, and how to bisect."""
-        if self._form.native:
-            try:
-                if comparable(key):
-                    return search((key,), bisect_left, bisect_right)
-            except TypeError:
-                pass
-            return search(total_order_key((key,)), _total_left, _total_right)
-        return search(total_order_key((key,)), bisect_left, bisect_right)
 
-    def _behind(self, token: Any, left: Any, right: Any) -> tuple[int, int]:
-        return self.search((*token, LAST), left, right)
-
-
-class _Last:
-    """Behind everything else."""
-
-    def __lt__(self, other: object) -> bool:
-        return False
-
-    def __gt__(self, other: object) -> bool:
-        return True
-
-
-LAST = _Last()
-_total_left = partial(bisect_left, key=total_order_key)
-_total_right = partial(bisect_right, key=total_order_key)
+total_left = partial(bisect_left, key=total_order_key)
+total_right = partial(bisect_right, key=total_order_key)
 
 
 def _again(
@@ -449,59 +414,3 @@ def _again(
     return Tree.counted(
         pairs, key=key, value=value, merge=merge, width=width, leaf=leaf, memos=memos
     )
-
-
-def _slice(node: Node, height: int, start: int, stop: int) -> Iterator[tuple[Any, int]]:
-    """The items of a node from one place to before another."""
-    if start >= stop:
-        return
-    i, inside = _reach(node, start)
-    at = start - inside
-    for item, count in zip(node[1][i:], node[2][i:], strict=True):
-        if at >= stop:
-            return
-        first, last = max(start - at, 0), min(stop - at, count)
-        if height:
-            yield from _slice(item, height - 1, first, last)
-        else:
-            yield item, last - first
-        at += count
-
-
-def _walk(node: Node, height: int, way: Callable[[Any], Any]) -> Iterator[tuple[Any, int]]:
-    if height:
-        return chain.from_iterable(_walk(child, height - 1, way) for child in way(node[1]))
-    return zip(way(node[1]), way(node[2]), strict=True)
-
-
-def _repeated(pairs: Iterable[tuple[T, int]], most: int) -> Iterator[T]:
-    return chain.from_iterable(repeat(x, min(count, most)) for x, count in pairs)
-
-
-def _reach(node: Node, place: int) -> tuple[int, int]:
-    """The item of a node that holds a place, and the place within that item."""
-    if node[4] == len(node[1]):
-        return place, 0
-    counts = node[2]
-    i = place * len(counts) // node[4]  # about there, as items are about as large as one another
-    place -= sum(counts[:i])
-    while place < 0:
-        i -= 1
-        place += counts[i]
-    while place >= counts[i]:
-        place -= counts[i]
-        i += 1
-    return i, place
-
-
-def in_order(elements: Iterable[T], key: Callable[[T], Any] | None = None) -> list[T]:
-    """Elements sorted as a tree sorts them.
-
-    >>> in_order([3, None, 1]), in_order(["pear", "fig", "nut"], key=len)
-    ([None, 1, 3], ['fig', 'nut', 'pear'])
-    """
-
-    def place(x: T) -> Any:
-        return total_order_key(x if key is None else (key(x), x))
-
-    return sorted(elements, key=place)

@@ -63,15 +63,10 @@ from ebbflow.flow.plan import (
     Plan,
     Reduce,
     Semi,
-    Sessions,
     Source,
-    Through,
-    TopK,
     Unary,
 )
 from ebbflow.flow.plan.aligned import Aligned
-from ebbflow.flow.plan.order import Ordered
-from ebbflow.flow.plan.time import SessionReduce, Within
 from ebbflow.flow.rewrite import (
     FIRST,
     LOCAL,
@@ -267,20 +262,25 @@ class Compiler:
                 return self._reduce(node)
             case Distinct():
                 return self._keyed(node, operator_of(node), by_row=True, query="distinct")
-            case TopK() | Sessions() | SessionReduce() | Within() | Through() | Ordered():
+            case Keyed():
                 return self._keyed(node, operator_of(node))
             case Iterate():
                 return self._loop(node, None, node.outside)
             case Binary() if isinstance(node, COMPARING):
-                return self._compare(node)
+                return self._add(CompareStage(node, self._both_sides(node)[0], comparing(node)))
         raise AssertionError(f"there is no stage for {node!r}")
 
     def _join(self, node: Join) -> int:
         operator = self._joining(node)
         certain = node.merge.expression is not None and all_traced(operator.after)
+        slots, lefts, rights = self._both_sides(node)
+        return self._add_join(JoinStage(node, slots, operator, lefts, rights, certain))
+
+    def _both_sides(self, node: Binary) -> tuple[list[int], Any, Any]:
+        """The slots with the changes of both sides by key, and the indexes where they are kept."""
         left, lefts = self._arrange(node.left, node.left_key, node)
         right, rights = self._arrange(node.right, node.right_key, node)
-        return self._add_join(JoinStage(node, [left, right], operator, lefts, rights, certain))
+        return [left, right], lefts, rights
 
     def _joining(self, node: Join) -> joins.Join:
         """The operator of a join, with the steps behind it that run in its loop."""
@@ -320,16 +320,9 @@ class Compiler:
         return self._add(made())
 
     def _semi(self, node: Semi) -> int:
-        bag = node.right.bag
-        operator = joins.Semi(node.left_key, node.right_key, node.anti, bag)
-        left, lefts = self._arrange(node.left, node.left_key, node)
-        right, _ = self._arrange(node.right, node.right_key, node)
-        return self._add(SemiJoinStage(node, [left, right], operator, lefts))
-
-    def _compare(self, node: Binary) -> int:
-        left, _ = self._arrange(node.left, node.left_key, node)
-        right, _ = self._arrange(node.right, node.right_key, node)
-        return self._add(CompareStage(node, [left, right], comparing(node)))
+        operator = joins.Semi(node.left_key, node.right_key, node.anti, node.right.bag)
+        slots, lefts, _ = self._both_sides(node)
+        return self._add(SemiJoinStage(node, slots, operator, lefts))
 
     def _aligned(self, node: Aligned) -> int:
         operator = aligning(node)
