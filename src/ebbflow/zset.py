@@ -402,6 +402,10 @@ class OfColumns(ZSet[Any]):
     def __len__(self) -> int:
         return len(self.columns)
 
+    def items(self) -> Iterable[tuple[Any, int]]:
+        found: Iterable[tuple[Any, int]] = self.columns.items()
+        return found
+
     def to_numpy(self, type: Any = None, *, weights: bool | None = None) -> dict[str, Any]:
         """The rows as a dict of NumPy arrays; see `ZSet`."""
         if type is None and weights is None and self._origin == (self.columns.type, True):

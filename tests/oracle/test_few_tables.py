@@ -57,8 +57,13 @@ def shorter_ints(given: Listed) -> Any:
     return made.set_column(2, "shelf", made["shelf"].cast(pa.int32())) if small else made
 
 
+def in_another_order(given: Listed) -> Any:
+    return dict(reversed(arrays(given).items()))
+
+
 FORMS: dict[str, Callable[[Listed], Any]] = {
     "arrays": arrays,
+    "arrays in another order": in_another_order,
     "table": table,
     "batch": lambda given: table(given).to_batches()[0],
     "slice": a_slice,
@@ -91,6 +96,7 @@ def test_oracle_a_few_rows_do_the_same_in_whatever_form_they_come(
         large=parts.filter(lambda part: part.size > 1.0).map(lambda part: part.id),
         pairs=parts.join(ef.Input("shelves", Shelf), on="shelf"),
         sizes=parts.group_by("shelf").agg(size=ef.sum("size")),
+        counts=parts.group_by("shelf").agg(n=ef.count()),
     )
     options = {"check_input": False} if trusting else {}
     for _ in range(4):
@@ -114,11 +120,13 @@ def test_oracle_a_few_rows_do_the_same_in_whatever_form_they_come(
             assert change == right, step
             assert one.value == other.value
             for name, rows in change.items():
-                listed = rows.to_arrow().to_pylist()
-                assert {shown(row.values()) for row in listed} == {
+                wanted = {
                     shown((*(row if isinstance(row, tuple) else (row,)), weight))
                     for row, weight in right[name].items()
                 }
+                assert {shown(row.values()) for row in rows.to_arrow().to_pylist()} == wanted
+                lists = [array.tolist() for array in rows.to_numpy().values()]
+                assert {*map(shown, zip(*lists, strict=True))} == wanted
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -145,3 +153,42 @@ def test_tables_of_a_few_rows_with_nulls_or_without_weights_are_read() -> None:
     with pytest.raises(ef.errors.EbbflowError, match="null"):
         view.step(parts=missing)
     assert dict(view.value.items()) == {(1, 0.5): 2, (2, None): 1, (2, 0.0): 1}
+
+
+@pytest.mark.parametrize("trusting", [False, True])
+def test_what_is_no_array_of_numbers_for_each_row_is_refused_as_before(trusting: bool) -> None:
+    program = ef.Input("parts", Part).group_by("shelf").agg(n=ef.count())
+    view = program.run(columns=True, check_input=not trusting)
+    good = arrays([(Part(1, 0.5, 1), 1), (Part(2, 1.5, 2), 1)])
+    view.step(parts=good)
+    bad: dict[str, Any] = {
+        "id": [np.array([[1, 2]]), np.array([[1], [2]]), np.array(1), np.array([1]), None],
+        "size": [np.array([[0.5], [1.5]]), np.array(0.5), np.array(["a", "b"])],
+        "shelf": [np.array([0.5, 1.5]), np.array([1, 2, 3])],
+        "__weight": [np.array([[1], [1]]), np.array(1), np.array([0.5, 1.0]), np.array([1])],
+    }
+    for name, values in bad.items():
+        for value in values:
+            with pytest.raises(ef.errors.EbbflowError):
+                view.step(parts={**good, name: value})
+    assert dict(view.value.items()) == {(1, 1): 1, (2, 1): 1}
+
+
+def test_a_change_that_was_given_stays_as_it_is_and_cannot_be_written_to() -> None:
+    row = record("Row", key=int, price=int)
+    view = ef.Input("rows", row).group_by("key").agg(n=ef.count(), total=ef.sum("price"))
+    running = view.run(columns=True)
+    changes = [
+        running.step(rows={"key": np.array([7]), "price": np.array([k]), "__weight": np.array([1])})
+        for k in (10, 20, 30)
+    ]
+    found = [{name: array.tolist() for name, array in each.to_numpy().items()} for each in changes]
+    assert found == [
+        {"key": [7], "n": [1], "total": [10], "__weight": [1]},
+        {"key": [7, 7], "n": [1, 2], "total": [10, 30], "__weight": [-1, 1]},
+        {"key": [7, 7], "n": [2, 3], "total": [30, 60], "__weight": [-1, 1]},
+    ]
+    for array in changes[1].to_numpy().values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert dict(changes[1].items()) == {(7, 1, 10): -1, (7, 2, 30): 1}

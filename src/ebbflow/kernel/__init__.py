@@ -21,6 +21,7 @@ compiles: no row is a Python object.
     word_order       the order of words; text_order: that of texts, which are numbers here
     chained          rows by key: an index as columns; joined: what two of them give
     rows             rows with weights, consolidated; the rows of an input
+    pausing          many rows made at once, without the garbage collector
 
 Each kernel stands for an operator, and is equal to it: "kernel = operator on every change" is what
 `tests/oracle/test_columns.py` checks. Where a value does not fit (an int of more than 64 bits, a

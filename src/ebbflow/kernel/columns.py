@@ -8,7 +8,7 @@ Equal rows may be there several times, until they are `consolidated`; what is gi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain, repeat
 from operator import countOf
@@ -27,6 +27,7 @@ from ebbflow.kernel.arrow_words import (
 from ebbflow.kernel.compiled import compiled
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.messages import table_of_numbers
+from ebbflow.kernel.pausing import pausing_gc
 from ebbflow.kernel.pending import ArrowColumn, TakenRows
 from ebbflow.kernel.rows import RowTotals
 from ebbflow.kernel.words import (
@@ -151,16 +152,26 @@ class Columns(Mapping[Any, int]):
     # ---- as rows ----
 
     @cached_property
+    @pausing_gc
     def rows(self) -> dict[Any, int]:
         """The rows with their weights, those of equal rows added up."""
         if self.canonical:
-            return rows_of_words(self.type, self.fields, self.weights, self.texts)
+            return dict(self.__dict__.get("listed") or self._pairs())
         found: dict[Any, int] = {}
         get = found.get
-        made = _rows(self.type, self.fields, self.texts)
-        for row, weight in zip(made, self.weights.tolist(), strict=True):
+        for row, weight in self._pairs():
             found[row] = get(row, 0) + weight
         return without_zeros(found)
+
+    @cached_property
+    @pausing_gc
+    def listed(self) -> list[tuple[Any, int]]:
+        """The rows as they are, each with its weight: none is hashed."""
+        return list(self._pairs())
+
+    def _pairs(self) -> Iterator[tuple[Any, int]]:
+        made = _rows(self.type, self.fields, self.texts)
+        return zip(made, self.weights.tolist(), strict=True)
 
     def __getitem__(self, row: Any) -> int:
         return self.rows[row]
@@ -175,6 +186,8 @@ class Columns(Mapping[Any, int]):
         return len(self.weights) > 0
 
     def items(self) -> Any:
+        if self.canonical and "rows" not in self.__dict__:
+            return ListedItems(self)
         return self.rows.items()
 
     def keys(self) -> Any:
@@ -196,35 +209,58 @@ class Columns(Mapping[Any, int]):
         return repr(self.rows)
 
 
-class FewColumns(Columns):
-    """A few rows, all different, that were given as columns: words are made where they are asked
-    for.
+class ListedItems(ItemsView[Any, int]):
+    """The items of columns whose rows are all different: who goes through them needs no dict, and
+    who looks one up has one made."""
 
-    >>> FewColumns(int, {}, Texts()).canonical
-    True
+    __slots__ = ("_listed",)
+
+    def __init__(self, columns: Columns) -> None:
+        super().__init__(columns)
+        self._listed = columns.listed
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        return iter(self._listed)
+
+
+class OneArray(Columns):
+    """Rows, all different, whose words are in one array: field by field, and last the weights.
+
+    >>> from ebbflow.record import record
+    >>> array = np.array([[7, 7], [3, 4], [-1, 1]])
+    >>> sums = OneArray(record("Sum", key=int, total=int), array, Texts())
+    >>> sums.rows, sums.arrays()["total"].tolist()
+    ({Sum(key=7, total=3): -1, Sum(key=7, total=4): 1}, [3, 4])
     """
 
-    def __init__(self, type: Any, rows: dict[Any, int], texts: Texts) -> None:
-        self.type, self.canonical, self.texts = type, True, texts.now
-        self.__dict__["rows"] = rows
-
-    @cached_property
-    def _columns(self) -> Columns:
-        return columns_of_rows(self.rows, self.type, self.texts)
+    def __init__(self, type: Any, array: Any, texts: Texts) -> None:
+        self.type, self.array, self.canonical, self.texts = type, array, True, texts.now
 
     @cached_property
     def given(self) -> Any:
-        return self._columns.given
+        return self.array[:-1]
 
     @cached_property
     def weights(self) -> Any:
-        return self._columns.weights
+        return self.array[-1]
+
+    def batch(self, schema: Any) -> Any:
+        array, row_type = self.array, self.type
+        if 0 < array.shape[1] <= FEW_NUMBERS and _are_numbers(row_type):
+            return table_of_numbers(array.tobytes(), array.shape[1], schema)
+        return super().batch(schema)
+
+    def arrays(self) -> dict[str, Any]:
+        if not _are_ints(self.type):
+            return super().arrays()
+        self.array.setflags(False)
+        return dict(zip(_weighted_names(self.type), self.array, strict=True))
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.array[-1])
 
     def __bool__(self) -> bool:
-        return bool(self.rows)
+        return bool(self.array.size)
 
 
 def read_only(array: Any) -> Any:
@@ -232,11 +268,6 @@ def read_only(array: Any) -> Any:
     made = array.view()
     made.setflags(False)
     return made
-
-
-def rows_of_words(row_type: Any, fields: Any, weights: Any, texts: Texts) -> dict[Any, int]:
-    """Rows that are all different, with their weights, from the words of their fields."""
-    return dict(zip(_rows(row_type, fields, texts), weights.tolist(), strict=True))
 
 
 def _rows(row_type: Any, fields: Any, texts: Texts) -> Iterator[Any]:
@@ -254,6 +285,11 @@ def _rows(row_type: Any, fields: Any, texts: Texts) -> Iterator[Any]:
 @cache
 def _names(row_type: Any) -> tuple[str, ...]:
     return tuple(fields_of(row_type) or ())
+
+
+@cache
+def _weighted_names(row_type: Any) -> tuple[str, ...]:
+    return (*_names(row_type), WEIGHT)
 
 
 @cache
@@ -288,13 +324,12 @@ def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> 
     return made
 
 
-def _of_ints(rows: Iterable[Any], width: int) -> list[Any] | None:
-    """The fields of rows of ints, read one after the other; None where others are among them."""
+def _of_ints(rows: Iterable[Any], width: int) -> Any:
+    """The words of rows of ints, field by field; None where others are among them."""
     values = list(chain.from_iterable(rows))
     if countOf(map(type, values), int) < len(values):
         return None
-    words = int_words(values).reshape(-1, width)
-    return list(words.T.copy())
+    return int_words(values).reshape(-1, width).T.copy()
 
 
 # ---- Arrow ----

@@ -39,10 +39,12 @@ class FewSteps:
     [[7, 7], [10, 30], [-1, 1]]
     """
 
-    __slots__ = ("bundle", "done", "given", "groups", "held", "out", "views")
+    __slots__ = ("bundle", "done", "given", "groups", "held", "out", "plain", "views")
 
     def __init__(self, groups: Groups, keys: Words, values: Words, weights: Words) -> None:
         self.groups = groups
+        self.plain = groups.values is None and not groups.folds
+        """Whether one loop does all of a step."""
         self.given = keys, values, weights
         height = groups.table.width + len(groups.results) + 1
         room: Any = np.zeros(height * 2 * FEW, np.int64)
@@ -59,7 +61,7 @@ class FewSteps:
         """Add the first so many rows, and say how many rows the change of the results has."""
         groups = self.groups
         journal, table, note, held = groups.journal, groups.table, groups.spare, self.held
-        if journal or groups.values is not None or groups.folds:
+        if journal or not self.plain:
             return self._in_general(rows)
         if (
             held[0] is not table.keys or held[1] is not table.places or held[2] is not table.free
@@ -86,8 +88,8 @@ class FewSteps:
 
     def words(self, rows: int, given: int) -> Words:
         """What a step of so many rows gave, in memory of its own: each field, and the weights."""
-        found: Words = self.views[rows][:, :given].copy()
-        return found
+        found: Words = self.views[rows]
+        return (found if given == 2 * rows else found[:, :given]).copy()
 
     def _bind(self) -> None:
         """Have a bundle of the arrays as they are."""

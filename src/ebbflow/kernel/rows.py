@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebbflow.kernel.compiled import compiled
+from ebbflow.kernel.compiled import compiled, inlined
+from ebbflow.kernel.few import FEW
 from ebbflow.kernel.hashing import (
     BLOCK,
     EMPTY,
@@ -61,35 +62,40 @@ class RowTable:
     (1, [2, 0])
     """
 
-    __slots__ = ("_waiting", "table")
+    __slots__ = ("_few", "_waiting", "table")
 
     def __init__(self, width: int) -> None:
         self.table = WordTable(width, beside=2)
         """Beside each row: its weight, and which row of the last change it is."""
         self._waiting: LookedUp | None = None
+        self._few = LookedUp(FEW)
+        """For changes of a few rows."""
 
     def prepare(self, rows: Words, weights: Words) -> LookedUp:
-        """Be ready to add rows, unless a weight would be negative."""
-        self._drop_waiting()
-        change = self._waiting = LookedUp(len(rows))
-        table, at = self.table, 0
-        table.reserve(len(rows))
+        """Be ready to add rows, unless a weight would be negative. What it gives is good until the
+        next time."""
+        if self._waiting is not None:
+            self._drop_waiting()
+        count, table, at = len(rows), self.table, 0
+        change = self._few if count <= FEW else LookedUp(count)
+        change.count[0] = 0  # before it waits, as an interrupt may come
+        self._waiting = change
+        table.reserve(count)
         while True:
-            at = _look_up(
+            at, change.wrong, change.zeros = _look_up(
                 rows, weights, at, table.places, table.keys, table.free, table.state, table.hashes,
                 change.found, change.count,
             )  # fmt: skip
-            if at == len(rows):
-                break
+            if at == count:
+                return change
             table.grow()
-        change.wrong, change.zeros = _checked(change.found, change.count[0])
-        return change
 
     def keep(self) -> None:
         """Make what was prepared so. Doing it twice is doing it once."""
         change = self._waiting
         if change is not None and change.wrong == EMPTY:
-            if _write(change.found, change.count[0], self.table.keys, self.table.width):
+            table = self.table
+            if _write(change.found, change.count, table.keys, table.width):
                 self._drop_waiting()
             self._waiting = None
 
@@ -149,19 +155,34 @@ class LookedUp:
         return done[:, 3] - done[:, 2]
 
 
+@inlined
+def _checked(found: Words, count: int) -> tuple[int, int]:
+    """Compute what the weights will be; gives the first that is negative, or EMPTY, and how many
+    rows change nothing."""
+    zeros = 0
+    for i in range(count):
+        found[i, 3] += found[i, 2]
+        zeros += found[i, 2] == 0
+    for i in range(count):
+        if found[i, 3] < 0:
+            return i, zeros
+    return -1, zeros
+
+
 @compiled
 def _look_up(
     rows: Words, weights: Words, start: int, places: Words, store: Words, free: Words,
     state: Words, hashes: Words, found: Words, done: Words,
-) -> int:  # fmt: skip
-    """Find or make the slot of each row from one on; gives how far there was room."""
+) -> tuple[int, int, int]:  # fmt: skip
+    """Find or make the slot of each row from one on. Gives how far there was room, and behind the
+    last row, which weight would be negative, if one would, and how many change nothing."""
     count = done[0]
     weight, number = rows.shape[1], rows.shape[1] + 1
     begin = end = start
     for i in range(start, len(rows)):
         if is_full(store, state):
             done[0] = count
-            return i
+            return i, -1, 0
         if i == end:
             begin, end = i, min(i + BLOCK, len(rows))
             look_ahead(rows, begin, end, places, store, hashes)
@@ -179,28 +200,15 @@ def _look_up(
             found[count, 3] = store[slot, weight]
             count += 1
     done[0] = count
-    return len(rows)
+    wrong, zeros = _checked(found, count)
+    return len(rows), wrong, zeros
 
 
 @compiled
-def _checked(found: Words, count: int) -> tuple[int, int]:
-    """Compute what the weights will be; gives the first that is negative, or EMPTY, and how many
-    rows change nothing."""
-    zeros = 0
-    for i in range(count):
-        found[i, 3] += found[i, 2]
-        zeros += found[i, 2] == 0
-    for i in range(count):
-        if found[i, 3] < 0:
-            return i, zeros
-    return -1, zeros
-
-
-@compiled
-def _write(found: Words, count: int, store: Words, width: int) -> int:
+def _write(found: Words, done: Words, store: Words, width: int) -> int:
     """Have the new weights, and say how many are zero."""
     gone = 0
-    for i in range(count):
+    for i in range(done[0]):
         store[found[i, 0], width] = found[i, 3]
         gone += found[i, 3] == 0
     return gone

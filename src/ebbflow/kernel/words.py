@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from functools import cache
-from struct import Struct
+from struct import Struct, pack_into
+from struct import error as StructError
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
@@ -52,6 +53,8 @@ _FIRST_DAY = date(1970, 1, 1).toordinal()
 _FIRST_TIME = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _FLOAT = Struct("<d")
+FEW_INTS = 1 << 14
+"""So many ints are written at once, which is faster, and needs them once more as arguments."""
 
 
 class WordForm(NamedTuple):
@@ -276,8 +279,12 @@ def one_float(values: Any) -> Any:
 def int_words(values: Sequence[int]) -> Any:
     """Ints as words."""
     try:
-        words = np.fromiter(values, np.int64, len(values))
-    except OverflowError as error:
+        if len(values) <= FEW_INTS:
+            words: Any = np.empty(len(values), np.int64)
+            pack_into(f"{len(values)}q", words, 0, *values)
+        else:
+            words = np.fromiter(values, np.int64, len(values))
+    except (OverflowError, StructError) as error:
         raise DoesNotFit("an int of more than 64 bits") from error
     if len(words) and words.min() == NULL:
         raise DoesNotFit("the smallest int of 64 bits")

@@ -19,6 +19,7 @@ from ebbflow.kernel import DoesNotFit, chained, hashing  # noqa: E402
 from ebbflow.kernel import groups as kernel_groups  # noqa: E402
 from ebbflow.kernel import values as kernel_values  # noqa: E402
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows  # noqa: E402
+from ebbflow.kernel.columns import Columns  # noqa: E402
 from ebbflow.kernel.compiled import stamp_of  # noqa: E402
 from ebbflow.kernel.fixed import quotient, root  # noqa: E402
 from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
@@ -27,7 +28,8 @@ from ebbflow.kernel.only import OneRows, OtherValues  # noqa: E402
 from ebbflow.kernel.rows import RowTable  # noqa: E402
 from ebbflow.kernel.values import Looked  # noqa: E402
 from ebbflow.kernel.word_order import WordOrder  # noqa: E402
-from ebbflow.kernel.words import NULL  # noqa: E402
+from ebbflow.kernel.words import FEW_INTS, NULL, Texts, int_words  # noqa: E402
+from ebbflow.record import record  # noqa: E402
 from ebbflow.reducer import exact  # noqa: E402
 
 
@@ -424,3 +426,39 @@ def test_what_is_kept_of_compiled_loops_is_that_of_the_files_they_are_made_of(
         file = Path(loop.py_func.__code__.co_filename)
         assert stamp_of(file) in loop._cache._cache_file._source_stamp
     assert stamp_of(Path(hashing.__file__)) != stamp_of(Path(kernel_values.__file__))
+
+
+@pytest.mark.parametrize("count", [1, 3, FEW_INTS, FEW_INTS + 1])
+def test_ints_are_words_up_to_the_last_one_that_has_room(count: int) -> None:
+    fine = [2**63 - 1, -(2**63) + 1, 0] * (count // 3) + [7] * (count % 3)
+    assert int_words(fine).tolist() == fine
+    for wrong in (2**63, -(2**63), -(2**63) - 1, 2**70):
+        with pytest.raises(DoesNotFit):
+            int_words([*fine[1:], wrong])
+
+
+def test_items_of_columns_are_those_of_their_rows() -> None:
+    row = record("Row", key=int, total=int)
+    columns = Columns(row, np.array([[7, 8], [1, 2]]), np.array([1, -1]), Texts(), canonical=True)
+    items = columns.items()
+    assert "rows" not in columns.__dict__, "nothing is hashed before something is looked up"
+    assert list(items) == [(row(7, 1), 1), (row(8, 2), -1)]
+    assert len(items) == 2
+    assert (row(8, 2), -1) in items
+    assert (row(8, 2), 1) not in items
+    assert items == {row(7, 1): 1, row(8, 2): -1}.items()
+    assert [*columns.rows] == [made for made, _ in items]
+    assert next(iter(columns.rows)) is next(iter(items))[0], "a row is made once"
+
+
+def test_the_rows_of_an_input_forget_a_change_of_a_few_that_was_refused() -> None:
+    rows = RowTable(1)
+    rows.prepare(np.array([[7], [8]]), np.array([1, 2]))
+    rows.keep()
+    assert rows.prepare(np.array([[9], [7]]), np.array([1, -2])).wrong == 1
+    assert len(rows) == 2
+    assert rows.prepare(np.array([[7]]), np.array([-1])).wrong == EMPTY
+    rows.keep()
+    rows.keep()
+    there, weights = rows.everything()
+    assert (there.tolist(), weights.tolist()) == ([[8]], [2])

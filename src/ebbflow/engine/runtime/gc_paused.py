@@ -23,33 +23,8 @@ import gc
 from collections.abc import Callable, Iterator
 from functools import wraps
 from time import perf_counter
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar
 from weakref import finalize
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def pausing_gc(function: Callable[P, T]) -> Callable[P, T]:
-    """The same function, with the garbage collector paused while it runs.
-
-    >>> gc.enable()
-    >>> pausing_gc(gc.isenabled)(), gc.isenabled()
-    (False, True)
-    """
-
-    @wraps(function)
-    def run(*args: P.args, **options: P.kwargs) -> T:
-        ran = gc.isenabled()
-        try:
-            gc.disable()
-            return function(*args, **options)
-        finally:
-            if ran:
-                gc.enable()
-
-    return run
-
 
 FREEZE = 250_000
 """How many rows are a load, whose epoch is frozen whatever was before it."""

@@ -34,10 +34,10 @@ from typing import Any
 
 from ebbflow.engine.runtime.derive import Derivations
 from ebbflow.engine.runtime.facts import Delta, FactsStage, Lost
-from ebbflow.engine.runtime.gc_paused import pausing_gc
 from ebbflow.engine.runtime.stage import fetched
 from ebbflow.errors import NoFixedPoint
 from ebbflow.flow.endless import no_fixed_point
+from ebbflow.kernel.pausing import pausing_gc
 from ebbflow.state.cells import ABSENT
 
 PLACES = 3

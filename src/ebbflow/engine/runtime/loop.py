@@ -19,7 +19,6 @@ from time import perf_counter
 from typing import Any
 
 from ebbflow.engine.runtime.elsewhere import Elsewhere
-from ebbflow.engine.runtime.gc_paused import pausing_gc
 from ebbflow.engine.runtime.loop_again import NotTold, replaced, wholes_if_replaced
 from ebbflow.engine.runtime.rounds import LiftedStage
 from ebbflow.engine.runtime.stage import Stage, nested
@@ -27,6 +26,7 @@ from ebbflow.engine.runtime.versions import Delta, Schedule, Version
 from ebbflow.errors import FunctionFailed
 from ebbflow.flow.endless import no_fixed_point
 from ebbflow.flow.plan import Iterate, Plan
+from ebbflow.kernel.pausing import pausing_gc
 from ebbflow.zset import add_into
 
 

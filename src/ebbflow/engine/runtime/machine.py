@@ -105,11 +105,14 @@ class Machine:
             reached = self._reach(names)
         acts, outputs = reached
         self.execute(acts, values, sizes)
-        if self.by_columns is not None:
-            for _, slot in outputs:
-                if type(values[slot]) is not dict:
-                    values[slot] = consolidated(values[slot])
-        return {name: values[slot] for name, slot in outputs if values[slot]}
+        found: dict[str, Delta] = {}
+        for name, slot in outputs:
+            out = values[slot]
+            if type(out) is not dict and not getattr(out, "canonical", True):
+                out = out.consolidated()
+            if out:
+                found[name] = out
+        return found
 
     def renew(self, plan: Plan) -> FormerStages:
         """Have stages of the same plan that have no state yet. Until `commit`, `rollback` has those
@@ -161,9 +164,17 @@ class Machine:
             if paused:
                 gc.disable()
             for stage, places, slot, containers, run, grouped, counts in acts:
-                reads = [*map(value_at, places)]
-                if not any(reads):
-                    continue
+                if len(places) == 1:
+                    (at,) = places
+                    reads: Sequence[Any] = (values[at],)
+                    rows = sizes[at]
+                    if not values[at]:
+                        continue
+                else:
+                    reads = [*map(value_at, places)]
+                    if not any(reads):
+                        continue
+                    rows = sum(map(size_at, places))
                 for container in containers:
                     opened.append(container)
                     container.begin()
@@ -172,7 +183,6 @@ class Machine:
                     stage.fetch(*reads)
                 out = values[slot] = run(*reads)
                 counts.seconds += perf_counter() - started
-                rows = sum(map(size_at, places))
                 sizes[slot] = size = rows if grouped else len(out)
                 counts.rows_in += rows
                 counts.rows_out += size

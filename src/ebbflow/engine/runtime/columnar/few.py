@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from ebbflow.chain import Chain
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.columns import HEAVIEST, WEIGHT, Columns
+from ebbflow.kernel.columns import HEAVIEST, WEIGHT
 from ebbflow.kernel.few import FEW
 from ebbflow.kernel.words import LARGEST, NULL, Texts, WordForm, forms_of, value_of, word_of
 from ebbflow.nan import NAN
@@ -53,32 +54,48 @@ _LOOP = """
 """
 _ROWS = """
     found = {}
+    words = $unpacked[room](words)
     for at in range(count):
-        found[new($row_type, ($values,))] = words[$last at]
+        $words, weight = words[at::room]
+        found[new($row_type, ($values,))] = weight
     return found
 """
 
 
 _ARRAYS = """
-    if tuple(change) != $names:
+    if len(change) != $width:
         return None
-    $arrays = change.values()
-    if not ($are_arrays):
+    try:
+        $fetched
+        if not ($are_arrays) or not 0 < len(weights) <= $few:
+            return None
+        $read
+    except (KeyError, TypeError, ValueError):
         return None
-    shape = field0.shape
-    if shape not in $shapes or $others:
-        return None
-    (count,) = shape
 """
 _GIVEN = """
-    found = {}
-    for $values, weight in zip($lists):
+    found = $given()
+    for $values, weight in zip($lists, strict=True):
         $nan
         if $unfit or not weight or not -$most <= weight <= $most:
             return None
         found[new($row_type, ($values,))] = weight
-    return found if len(found) == count else None
+    return found if len(found) == $count else None
 """
+
+
+_ROWS_GIVEN = dict, list, ZSet
+
+
+class GivenAsColumns(dict[Any, int]):
+    """A few rows, all different, that were given as columns; so what is made of them is columns."""
+
+    __slots__ = ()
+    canonical = False
+
+    def consolidated(self) -> dict[Any, int]:
+        """The same rows as an output gives them."""
+        return dict(self)
 
 
 def few_rows(change: Any) -> dict[Any, int] | None:
@@ -86,15 +103,17 @@ def few_rows(change: Any) -> dict[Any, int] | None:
     if len(change) > FEW:
         return None
     rows: dict[Any, int] | None = (
-        change.__dict__.get("rows") if isinstance(change, Columns) else change
+        change if isinstance(change, dict) else change.__dict__.get("rows")
     )
     return rows
 
 
 def is_few(change: Any, row_type: Any) -> bool:
     """Whether what is given to an input is a few rows, and no table."""
-    few = type(change) in (dict, list, ZSet) and 0 < len(change) <= FEW
-    return few and type(next(iter(change))) is row_type
+    if type(change) in _ROWS_GIVEN and len(change) <= FEW:
+        for first in change:
+            return type(first) is row_type
+    return False
 
 
 class FewRows:
@@ -170,18 +189,26 @@ def array_reader(row_type: Any, dtypes: Sequence[Any]) -> Callable[[Any], dict[A
     >>> read({"total": np.array([7]), "__weight": np.array([-1])}), read({"total": [7]})
     ({Sum(total=7): -1}, None)
     """
-    names = tuple(fields_of(row_type) or ())
-    arrays = [*[f"field{at}" for at in range(len(names))], "weight"]
+    names = [*(fields_of(row_type) or ()), WEIGHT]
+    arrays = [*[f"field{at}" for at in range(len(names) - 1)], "weights"]
     loop = GeneratedLoop("rows", "change")
     array, types = loop.bind(np.ndarray), [loop.bind(each, "dtype") for each in dtypes]
+    flat = [each for each, dtype in zip(arrays, dtypes, strict=True) if dtype.kind != "i"]
+    tests = [
+        " is ".join([f"type({each})" for each in arrays] + [array]),
+        *[f"{each}.dtype is {type}" for each, type in zip(arrays, types, strict=True)],
+        *[f"{each}.ndim == 1" for each in flat],  # an int that is a list is told by comparing it
+    ]
+
+    def fetch() -> None:
+        for each, name in zip(arrays, names, strict=True):
+            loop.write(f"{each} = change[{name!r}]")
+
+    lists = [f"{each}.tolist()" for each in arrays]
     loop.template(
-        _ARRAYS, names=(*names, WEIGHT), arrays=", ".join(arrays),
-        are_arrays=" is ".join([f"type({each})" for each in arrays] + [array])
-        + "".join(f" and {each}.dtype is {type}" for each, type in zip(arrays, types, strict=True)),
-        shapes={(count,) for count in range(1, FEW + 1)},
-        others=" or ".join(f"{each}.shape != shape" for each in arrays[1:]),
+        _ARRAYS, width=str(len(names)), fetched=fetch, are_arrays=" and ".join(tests), few=str(FEW),
+        read=partial(_write_given, loop, row_type, lists, "len(weights)"),
     )  # fmt: skip
-    _write_given(loop, row_type, [f"{each}.tolist()" for each in arrays])
     return loop.function()
 
 
@@ -197,11 +224,11 @@ def number_reader(row_type: Any) -> Callable[[Any, int], dict[Any, int] | None]:
     width = len(fields_of(row_type) or ())
     parts = [f"numbers[{at} * count : {at + 1} * count]" for at in range(width + 1)]
     loop = GeneratedLoop("rows", "numbers, count")
-    _write_given(loop, row_type, parts)
+    _write_given(loop, row_type, parts, "count")
     return loop.function()
 
 
-def _write_given(loop: GeneratedLoop, row_type: Any, lists: Sequence[str]) -> None:
+def _write_given(loop: GeneratedLoop, row_type: Any, lists: Sequence[str], count: str) -> None:
     """Write the lines that go through lists of the values of each field, and of weights."""
     forms = forms_of(row_type) or ()
     values = [f"value{at}" for at in range(len(forms))]
@@ -213,30 +240,32 @@ def _write_given(loop: GeneratedLoop, row_type: Any, lists: Sequence[str]) -> No
             loop.write(f"if {value} != {value}: {value} = {loop.bind(NAN, 'nan')}")
 
     loop.template(
-        _GIVEN, values=", ".join(values), lists=", ".join(lists), nan=one_nan,
-        unfit=" or ".join(f"{each} == {NULL}" for each in ints) or "False",
+        _GIVEN, values=", ".join(values), lists=", ".join(lists), nan=one_nan, count=count,
+        unfit=" or ".join(f"{each} <= {NULL}" for each in ints) or "False", given=GivenAsColumns,
         most=str(HEAVIEST), row_type=row_type,
     )  # fmt: skip
 
 
 def rows_reader(row_type: Any, texts: Texts) -> Callable[[Any, int, int], dict[Any, int]]:
     """What makes rows that are all different of words: those of each field are one after the other,
-    and last their weights, each with so much room.
+    and last their weights, each with so much room, at most for the change of a few.
 
     >>> from ebbflow.record import record
     >>> read = rows_reader(record("Sum", key=int, total=float), Texts())
-    >>> read([7, 8, 0, 4607182418800017408, 1, -1], 2, 2)
+    >>> read(np.array([7, 8, 0, 4607182418800017408, 1, -1]), 2, 2)
     {Sum(key=7, total=0.0): 1, Sum(key=8, total=1.0): -1}
     """
     loop = GeneratedLoop("rows", "words, count, room")
     forms = forms_of(row_type) or ()
-    places = [f"{at} * room + at" if at else "at" for at in range(len(forms))]
+    words = [f"word{at}" for at in range(len(forms))]
     values = [
-        f"words[{place}]"
-        if form == WordForm("int")
-        else f"{loop.bind(value_of(form, texts), 'value')}(words[{place}])"
-        for form, place in zip(forms, places, strict=True)
+        word if form == WordForm("int") else f"{loop.bind(value_of(form, texts), 'value')}({word})"
+        for form, word in zip(forms, words, strict=True)
     ]
-    last = f"{len(forms)} * room +"
-    loop.template(_ROWS, row_type=row_type, values=", ".join(values), last=last)
+    height = len(forms) + 1
+    unpacked = [Struct(f"={height * room}q").unpack_from for room in range(2 * FEW + 1)]
+    loop.template(
+        _ROWS, row_type=row_type, words=", ".join(words), values=", ".join(values),
+        unpacked=unpacked,
+    )  # fmt: skip
     return loop.function()

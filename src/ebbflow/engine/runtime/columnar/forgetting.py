@@ -38,10 +38,12 @@ class TextsInUse:
 
     def __init__(self, program: RunningProgram, texts: Texts) -> None:
         self.program, self.texts = program, texts
-        self.constants = self.there = len(texts.known)
+        self.constants = len(texts.known)
+        self.most = 2 * self.constants + MANY
+        """How many texts there may be before it is looked which are in use."""
 
     def __call__(self, _: Any) -> None:
-        if len(self.texts.now.numbers) > 2 * self.there + MANY:
+        if len(self.texts.now.numbers) > self.most:
             self.forget()
 
     def forget(self) -> None:
@@ -56,7 +58,7 @@ class TextsInUse:
                     used[numbers[numbers != NULL] if form.optional else numbers] = True
         used[self.texts.now.free] = True
         self.texts.forget(np.flatnonzero(~used).tolist())
-        self.there = len(self.texts.numbers)
+        self.most = 2 * len(self.texts.numbers) + MANY
 
 
 def held(part: Any) -> Iterator[Held]:

@@ -38,7 +38,6 @@ from ebbflow.kernel.arrow_words import holds
 from ebbflow.kernel.columns import (
     HEAVIEST,
     Columns,
-    FewColumns,
     columns_of_rows,
     columns_of_table,
     out_of_range,
@@ -99,6 +98,7 @@ class _Expected:
     """What a table of an input looks like that is columns already."""
 
     def __init__(self, row_type: Any) -> None:
+        self.type = row_type
         self.forms = forms_of(row_type) or ()
         self.names = tuple(fields_of(row_type) or ())
         self.weighted = (*self.names, WEIGHT)
@@ -228,12 +228,10 @@ class ColumnInput(InputState):
         self.texts, self.expected = texts, _expected(source.type)
 
     def apply(self, change: Any) -> Any:
-        if is_few(change, self.source.type):
+        if is_few(change, self.expected.type):
             return read(self.source, change)
         rows = self.expected.few_rows(change)
-        if rows is not None:
-            return FewColumns(self.source.type, rows, self.texts)
-        return read_columns(self.source, change, self.texts)
+        return read_columns(self.source, change, self.texts) if rows is None else rows
 
     def as_rows(self) -> InputState:
         """The same input, for a program of rows."""
@@ -265,7 +263,7 @@ class CheckedColumnInput(InputState):
             few = is_few(change, self.source.type)
             weights = read(self.source, change) if few else self.expected.few_rows(change)
             if weights is not None and self._prepare_few(weights):
-                return weights if few else FewColumns(self.source.type, weights, self.texts)
+                return weights
             change = weights if few else change
         found = read_columns(self.source, change, self.texts)
         if self.plain is None and not isinstance(found, Columns):
@@ -287,7 +285,7 @@ class CheckedColumnInput(InputState):
     def _prepare_few(self, weights: dict[Any, int]) -> bool:
         """Be ready to keep a few rows; says whether they are what columns hold."""
         try:
-            _, rows, counts = self.few(weights)
+            _, rows, counts = self.few.given[self.few.write(weights)]
         except DoesNotFit:
             return False
         looked_up = self.rows.prepare(rows, counts)

@@ -17,7 +17,7 @@ from ebbflow.engine.runtime.columnar.steps import ChainOnColumns, SideBySide
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.stages import FusedReduceStage, LinearStage
 from ebbflow.kernel import DoesNotFit
-from ebbflow.kernel.columns import Columns, columns_of_rows
+from ebbflow.kernel.columns import Columns, OneArray, columns_of_rows
 from ebbflow.kernel.few import FewSteps
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import Texts, WordForm, decoded
@@ -42,7 +42,8 @@ class ColumnState:
 
     def begin(self) -> None:
         """Remember from here on what is done."""
-        self.journal = held = self.held
+        stage = self.stage
+        held = self.journal = stage.by_rows.containers if stage.family.given_up else self.kernels
         for each in held:
             each.begin()
 
@@ -266,10 +267,9 @@ class ColumnReduceStage(ColumnStage):
         if not count:
             return {}
         given = steps(count)
-        if rows is change:
+        if type(change) is dict:
             return self.rows_of(steps.out, given, 2 * count)
-        words = steps.words(count, given)
-        return Columns(self.type, words[:-1], words[-1], self.texts, canonical=True)
+        return OneArray(self.type, steps.words(count, given), self.texts)
 
     def whole(self, *_: Any) -> Any:
         return self.by_rows.whole() if self.given_up else self._read(self.groups)

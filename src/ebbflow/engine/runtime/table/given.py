@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from ebbflow.engine.runtime.changes import read as read_rows
-from ebbflow.engine.runtime.gc_paused import pausing_gc
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.table.arrow import (
     SchemaMismatch,
@@ -44,6 +43,7 @@ from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import ChangeError, cause_of, value_text
 from ebbflow.flow.plan import Source
+from ebbflow.kernel.pausing import pausing_gc
 from ebbflow.zset import without_zeros
 
 BATCH = 1 << 16
