@@ -22,6 +22,7 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnSemiStage,
 )
 from ebbflow.engine.runtime.columnar.reducers import Reducers
+from ebbflow.engine.runtime.columnar.scalar import ColumnScalarStage
 from ebbflow.engine.runtime.columnar.stages import (
     ColumnLinearStage,
     ColumnReduceStage,
@@ -37,6 +38,7 @@ from ebbflow.engine.runtime.columnar.steps import (
     traced,
 )
 from ebbflow.engine.runtime.columnar.top import ColumnTopStage
+from ebbflow.engine.runtime.compare import CompareStage
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.stages import (
     ArrangeStage,
@@ -49,11 +51,15 @@ from ebbflow.engine.runtime.stages import (
     SemiJoinStage,
 )
 from ebbflow.flow.plan import Distinct, TopK
+from ebbflow.flow.plan.compare import ScalarFilter
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.expressions import fits, row_on_columns
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
+
+TWO_SIDED = ColumnJoinStage, ColumnSemiStage, ColumnScalarStage
+"""Stages that read two others, which have the rows of their sides by key."""
 
 
 class Chosen(NamedTuple):
@@ -114,6 +120,8 @@ class _Chooser:
                 return self._join(stage)
             case SemiJoinStage():
                 return self._semi(stage)
+            case CompareStage() if isinstance(stage.node, ScalarFilter):
+                return self._scalar(stage)
             case KeyedStage() if isinstance(stage.node, Distinct):
                 return self._distinct(stage)
             case KeyedStage() if isinstance(stage.node, TopK):
@@ -191,7 +199,7 @@ class _Chooser:
     def _arrange(self, stage: Any) -> ColumnStage:
         row_type = self._type(stage.reads[0])
         readers = self.readers.get(stage.slot, ())
-        known = JoinStage, SemiJoinStage, GroupReduceStage
+        known = JoinStage, SemiJoinStage, GroupReduceStage, CompareStage
         if not all(isinstance(reader, known) for reader in readers):
             raise NotInColumns("others than joins and reduces read it")
         before = ChainOnColumns(stage.before, row_type, self.texts)
@@ -210,7 +218,7 @@ class _Chooser:
                 why = self.why.get(slot, "")
                 raise NotInColumns(f"the rows of a side are not in columns: {why}")
         left, right = sides
-        assert isinstance(left, ColumnArrangeStage)
+        assert isinstance(left, ColumnKeyStage)
         assert isinstance(right, ColumnKeyStage)
         if not same_forms(left.key_of.forms, right.key_of.forms):
             raise NotInColumns("the keys of its sides are of different types")
@@ -230,6 +238,13 @@ class _Chooser:
         if not node.right.bag:
             raise NotInColumns("the weights of its right side may be negative")
         return ColumnSemiStage(stage, self.texts, left, right, node.anti)
+
+    def _scalar(self, stage: CompareStage) -> ColumnStage:
+        if stage.node.threshold is not None:  # type: ignore[attr-defined]
+            raise NotInColumns("its rows are in the order of what it compares")
+        if self.stored:
+            raise NotInColumns("its state is not stored in columns")
+        return ColumnScalarStage(stage, self.texts, *self._sides(stage))
 
     def _distinct(self, stage: KeyedStage) -> ColumnStage:
         row_type = self._type(stage.reads[0])
@@ -251,7 +266,7 @@ class _Chooser:
                 lost: list[int] = []
                 if isinstance(stage, ColumnKeyStage):
                     lost = [reader.slot for reader in self.readers.get(slot, ())]
-                elif isinstance(stage, (ColumnJoinStage, ColumnSemiStage, ColumnGroupStage)):
+                elif isinstance(stage, (*TWO_SIDED, ColumnGroupStage)):
                     lost = list(stage.reads)
                 lost = [at for at in lost if at not in self.found]
                 if lost:
@@ -259,7 +274,7 @@ class _Chooser:
                     del self.found[slot]
                     changed = True
         for stage in self.found.values():
-            if isinstance(stage, (ColumnJoinStage, ColumnSemiStage)):
+            if isinstance(stage, TWO_SIDED):
                 _connect(stage, stage.left, stage.right)
             elif isinstance(stage, ColumnGroupStage):
                 _connect(stage, stage.arranged)
