@@ -93,12 +93,23 @@ def comparable(x: Any) -> bool:
 
 def all_comparable(values: Collection[Any]) -> bool:
     """Whether `comparable` holds for all of these; where all are of types that always are, no value
-    is looked at.
+    is looked at, and tuples of one width are looked at item by item, each of all together.
 
     >>> all_comparable([1, 2, None]), all_comparable([1, float("nan")])
     (True, False)
+    >>> all_comparable([(1, "a"), (2, None)]), all_comparable([(1, "a"), (1, [])])
+    (True, False)
     """
-    return _NATIVE.issuperset(map(type, values)) or all(map(comparable, values))
+    classes = {*map(type, values)}
+    if classes <= _NATIVE:
+        return True
+    if len(classes) == 1:
+        (cls,) = classes
+        if cls is float:
+            return all(map(eq, values, values))
+        if issubclass(cls, tuple) and cls.__lt__ is tuple.__lt__ and len({*map(len, values)}) == 1:
+            return all(map(all_comparable, zip(*values, strict=True)))
+    return all(map(comparable, values))
 
 
 PLAIN = frozenset({bool, bytes, date, float, int, str})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any, NamedTuple
 
@@ -59,7 +59,7 @@ def shop(random: Random, hard: float) -> Shop:
     )
 
 
-HAS_O = re.compile("o|O")
+HAS_O, SHORT = re.compile("o|O"), re.compile("R.*m")
 
 
 def odd_price(row: Any) -> bool:
@@ -72,7 +72,10 @@ def odd_price(row: Any) -> bool:
 
 TESTS: list[Callable[[Any], Any]] = [
     lambda r: HAS_O.search(r.city) is None,
+    lambda r: SHORT.match(r.city),
     lambda r: r.city.title() != "Rome",
+    lambda r: r.city < "P",
+    lambda r: r.id**2 > r.price,
     lambda r: str(r.city[1:]) == "slo",
     odd_price,
     lambda r: r.price > 2,
@@ -93,6 +96,14 @@ TESTS: list[Callable[[Any], Any]] = [
     lambda r: (r.tax if r.paid else 0) == 0,
     lambda r: (0 if r.tax is None else r.tax) + r.price > 1,
     lambda r: (r.rate if r.price else r.id) > 0.5,
+]
+WINDOWS: list[Callable[[Any], Any]] = [
+    lambda rows: rows.tumbling("price", 3),
+    lambda rows: rows.tumbling("id", 7, origin=-2),
+    lambda rows: rows.tumbling(lambda r: r.price * 2 - r.id, 5),
+    lambda rows: rows.tumbling(lambda r: 0 if r.tax is None else r.tax, 2, origin=2**62),
+    lambda rows: rows.tumbling("rate", 0.5),
+    lambda rows: rows.tumbling("day", timedelta(days=2)),
 ]
 MADE: list[dict[str, Any]] = [
     {"city": "city", "price": lambda r: r.price + 1},
@@ -161,7 +172,10 @@ def program(random: Random) -> Any:
     rows: Any = sales
     for _ in range(random.randrange(3)):
         rows = rows.filter(random.choice(TESTS))
-    shape = random.randrange(12)
+    shape = random.randrange(13)
+    if shape == 12:
+        rows = random.choice(WINDOWS)(rows)
+        return rows if random.random() < 0.3 else _group(rows, random, ["city", "window_end"])
     if shape < 4 and random.random() < 0.5:
         rows = rows.select(**random.choice(MADE))
     if shape == 0:

@@ -77,6 +77,28 @@ def test_oracle_programs_in_columns_equal_batch() -> None:
     assert seen["a row that Python would refuse, or an int of more than 64 bits"] > 0
 
 
+def test_oracle_different_values_of_some_rows_in_columns_equal_batch() -> None:
+    seen: Counter[str] = Counter()
+    some: list[Any] = [lambda r: r.price > 1, lambda r: r.paid, lambda r: r.city != "" and r.id]
+    for seed in range(40 * MORE):
+        random = Random(seed)
+        forgetting.MANY = KEPT if seed % 2 else -100
+        fields = random.sample(["city", "tax", "rate", "price", "day"], 3)
+        named = {
+            f"of_{each}": ef.count_distinct(each).where(random.choice(some)) for each in fields
+        }
+        if random.random() < 0.5:
+            named |= {"twice": ef.count_distinct("id").where(some[0]).where(random.choice(some))}
+        named |= {"n": ef.count().where(random.choice(some)), "sum": ef.sum("price")}
+        sales = ef.Input("sales", Sale)
+        grouped: Any = sales.group_by("city") if random.random() < 0.7 else sales
+        plan, hard = planned({"output": grouped.agg(**named).node}), random.choice([0, 0.02, 0.2])
+        changes = epochs(random, ["sales"], 12, hard)
+        seen.update(gave_up(follow(lambda plan: in_columns(plan, seen), plan, changes)))
+    assert seen["ColumnGroupStage"] == 40 * MORE, seen
+    assert seen["a sum of too many bits"] > 0, seen
+
+
 def test_oracle_requests_of_inputs_in_columns_give_what_batch_gives() -> None:
     done: Counter[str] = Counter()
     inputs: Counter[str] = Counter()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass
+from re import Pattern
 from typing import Any, NamedTuple
 
 from ebbflow.expression.node import (
     METHODS,
+    SEARCHES,
     Constant,
     Expression,
     Get,
@@ -87,6 +89,15 @@ def method(of: Expression, name: str, given: Sequence[Expression], types: Sequen
     if not all(is_text(each, types) for each in (of, *texts)):
         raise NotTraced
     return Operation(name, (of, *given))
+
+
+def searched(
+    pattern: Pattern[str], name: str, given: Sequence[Expression], types: Sequence[Any]
+) -> Expression:
+    """What a regular expression finds in a text."""
+    if name not in SEARCHES or len(given) != 1 or not is_text(given[0], types):
+        raise NotTraced
+    return Operation(name, (Constant(pattern), given[0]))
 
 
 def is_text(of: Expression, types: Sequence[Any]) -> bool:

@@ -37,6 +37,8 @@ METHODS: dict[str, type] = {
     "startswith": bool, "endswith": bool, "lower": str, "upper": str, "strip": str,
 }  # fmt: skip
 """Methods of texts that are operations, and what they give."""
+SEARCHES = ("search", "match", "fullmatch")
+"""Methods of regular expressions that are operations; they are given a text."""
 
 
 class Expression:
@@ -198,7 +200,7 @@ class Operation(Expression):
     `op` is the sign: with one operand `-`, `+`, `~`, `not`; with two the arithmetic and comparing
     ones, `and`, `or`, `[]` (an element), `.` (an attribute: the second is its name as a constant);
     with three `if` (test, then, else) and `[:]` (of, from, to). A name is that built-in function,
-    or that method of the first operand, a text.
+    or that method of the first operand, a text or a regular expression.
     """
 
     op: str
@@ -215,7 +217,7 @@ class Operation(Expression):
         op, args = self.op, self.args
         if op in FUNCTIONS:
             return f"{by.function(op)}({', '.join(by(each, IF) for each in args)})", POSTFIX
-        if op in METHODS:
+        if op in METHODS or op in SEARCHES:
             given = ", ".join([by(each, IF) for each in args[1:]])
             return f"{by.apart(args[0], POSTFIX)}.{op}({given})", POSTFIX
         if op in ("[]", "[:]", "."):

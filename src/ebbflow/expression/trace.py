@@ -4,9 +4,9 @@ Tracing follows the bytecode of a plain Python function on a stack of expression
 where Python would add two numbers, it writes down an addition. So no code of the user's runs, and
 whatever is not understood ends the attempt: the function is simply called then, as ever. What is
 understood is what has no effect: fields of rows, arithmetic, comparisons, `and`, `or`, `if … else`,
-elements and slices, tuples, a few built-in functions and methods of texts, dates that are written
-down, calls of plain row types, and calls of other functions that are understood, with rows, fields
-and constants.
+elements and slices, tuples, a few built-in functions and methods of texts, what a regular
+expression finds in a text, dates that are written down, calls of plain row types, and calls of
+other functions that are understood, with rows, fields and constants.
 
 Names from outside the function must stand for simple values; they are taken as they are now.
 
@@ -21,6 +21,7 @@ import builtins
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from operator import attrgetter, itemgetter
+from re import Pattern
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from ebbflow.expression.build import (
     identical,
     made,
     method,
+    searched,
     value_of,
 )
 from ebbflow.expression.bytecode import Instruction, Missing, enclosed, steps
@@ -68,6 +70,12 @@ class _Callee(NamedTuple):
     """On the stack: something that may be called."""
 
     target: Any
+
+
+class _Searching(NamedTuple):
+    """On the stack: a regular expression, whose methods may be called."""
+
+    pattern: Pattern[str]
 
 
 NULL = object()
@@ -143,6 +151,8 @@ def _known(value: Any) -> Any:
     function = function or any(value is each for each in _WRITTEN)
     if function or type(value) is FunctionType or (isinstance(value, type) and is_plain(value)):
         return _Callee(value)
+    if type(value) is Pattern and type(value.pattern) is str:
+        return _Searching(value)
     return None
 
 
@@ -232,7 +242,8 @@ class Reading:
         elif name == "PUSH_NULL":
             stack.append(NULL)
         elif name == "LOAD_METHOD" or (name == "LOAD_ATTR" and step.argrepr != step.argval):
-            stack += [_Callee(step.argval), value_of(stack.pop())]
+            of = stack.pop()
+            stack += [_Callee(step.argval), of if type(of) is _Searching else value_of(of)]
         elif name == "LOAD_ATTR":
             stack.append(attribute(value_of(stack.pop()), step.argval, self.types))
         elif name == "SWAP":
@@ -293,6 +304,9 @@ class Reading:
         values = [value_of(each) for each in take(stack, count)]
         pair = [each for each in take(stack, 2) if each is not NULL]
         if len(pair) == 2 and isinstance(pair[0], _Callee) and not keywords:
+            if type(pair[1]) is _Searching:
+                stack.append(searched(pair[1].pattern, pair[0].target, values, self.types))
+                return
             stack.append(method(value_of(pair[1]), pair[0].target, values, self.types))
             return
         if len(pair) != 1 or not isinstance(pair[0], _Callee):

@@ -15,6 +15,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
+from re import Pattern
 from types import MemberDescriptorType
 from typing import Any
 
@@ -53,6 +54,8 @@ def constant_key(value: Any) -> Any:
         return cls, tuple(map(constant_key, value))
     if cls is frozenset:
         return cls, frozenset(map(constant_key, value))
+    if cls is Pattern:
+        return cls, value.pattern, value.flags
     return cls, repr(value)
 
 

@@ -23,6 +23,7 @@ from types import NoneType
 from typing import Any
 
 from ebbflow.errors import CompositionError, place
+from ebbflow.expression.node import Constant, Expression, Get, Operation, Record
 from ebbflow.expression.parts import WritesItself
 from ebbflow.flow import types
 from ebbflow.flow.parts import Part, part, part_type, plain, refuse, row_with
@@ -205,6 +206,21 @@ class Tumbling(WritesItself):
         return self.clock.written(
             bind, row, f"new({made}, (*{row}, {start}, _s + {self.clock.every}))", otherwise
         )
+
+    @property
+    def of_ints(self) -> Expression | None:
+        """What it computes where times are whole numbers; None where they may be others, as far as
+        it knows, or the row has no fields."""
+        origin, every, time = self.clock.origin or 0, self.clock.every, self.clock.time.expression
+        row = self.merge.type
+        if time is None or row is None or type(self.merge) is not _Row:
+            return None
+        if type(origin) is not int or type(every) is not int:
+            return None
+        before = [Get(0, name, at) for at, name in enumerate(row._fields[:-2])]
+        number = Operation("//", (Operation("-", (time, Constant(origin))), Constant(every)))
+        start = Operation("+", (Constant(origin), Operation("*", (number, Constant(every)))))
+        return Record(row, (*before, start, Operation("+", (start, Constant(every)))))
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,8 @@ def constant(form: WordForm, word: int) -> Computed:
 
 
 NONE = constant(WordForm("none", True), NULL)
+MATCH = WordForm("match", True)
+"""The form of what a regular expression finds in a text, which nobody looks into."""
 TRUE = constant(WordForm("bool"), 1)
 
 
@@ -111,7 +113,9 @@ def required(of: Computed) -> Computed:
 
 
 def truth(of: Computed) -> Computed:
-    """Whether it is true, for numbers."""
+    """Whether it is true, for numbers, and for what a regular expression finds."""
+    if of.form == MATCH:
+        return negation(Computed(WordForm("bool"), (ABSENT, of.how)))
     if of.form.name not in _NUMBERS or of.form.optional:
         raise NotInColumns(f"whether a {of.form.name} is true")
     if of.form.name == "bool":
@@ -211,10 +215,10 @@ def arithmetic(op: str, one: Computed, other: Computed) -> Computed:
 
 
 def of_one(op: str, of: Computed) -> Computed:
-    if of.form.name not in _NUMBERS:
-        raise NotInColumns(f"{op} of {of.form.name}")
     if op == "bool":
         return truth(of)
+    if of.form.name not in _NUMBERS:
+        raise NotInColumns(f"{op} of {of.form.name}")
     of = required(of)
     floats = of.form.name == "float"
     if op == "float":

@@ -17,7 +17,7 @@ from ebbflow.kernel.addresses import bytes_at, halves_at
 from ebbflow.kernel.arrow_words import arrow_words
 from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.hashing import EMPTY, Words
-from ebbflow.kernel.pending import Pending
+from ebbflow.kernel.pending import Pending, TextMemory
 from ebbflow.kernel.words import NULL, NumberedTexts, WordForm
 
 MOST = 1 << 10
@@ -83,6 +83,13 @@ class TextColumn(Pending):
         if self.made is not None or not self.seen.many or self.where[0]:
             return None
         return self.batch.column(self.at).to_pylist(), None
+
+    def in_memory(self) -> list[TextMemory] | None:
+        if self.made is not None or self.where[0]:
+            return None
+        _, starts, texts, _ = self.where.tolist()
+        batch, at = self.batch, self.at
+        return [TextMemory(starts, texts, batch.num_rows, None, lambda: batch.column(at))]
 
     def _words(self, rows: Words, count: int) -> Words:
         seen = self.seen

@@ -2,8 +2,9 @@
 arrays (`arithmetic`).
 
 What has no exact form on arrays (strings but for equality, powers, ints beside floats beyond 2**53)
-is `NotInColumns` when it is compiled, or wrong in the vector. What Python computes of one text, it
-computes once for each text.
+is `NotInColumns` when it is compiled, or wrong in the vector. What is in a text is looked for in
+its bytes (`text_search`), as long as it has no number; all else that Python computes of one text,
+it computes once for each text.
 """
 
 from __future__ import annotations
@@ -18,12 +19,22 @@ import numpy as np
 
 from ebbflow.errors import value_text
 from ebbflow.expression.bytecode import attributes_read
-from ebbflow.expression.node import METHODS, Constant, Expression, Get, Operation, Record, Row
+from ebbflow.expression.node import (
+    METHODS,
+    SEARCHES,
+    Constant,
+    Expression,
+    Get,
+    Operation,
+    Record,
+    Row,
+)
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import (
     BITS,
     EQUALS,
+    MATCH,
     NONE,
     ORDERED,
     Computed,
@@ -37,15 +48,27 @@ from ebbflow.kernel.arithmetic import (
     negation,
     of_one,
     required,
+    truth,
 )
-from ebbflow.kernel.instructions import DAY, GIVEN, MONTH, YEAR, Instructions, Sides
+from ebbflow.kernel.instructions import (
+    CHOICE,
+    DAY,
+    GIVEN,
+    MONTH,
+    WORD,
+    YEAR,
+    Instructions,
+    Sides,
+)
 from ebbflow.kernel.pending import Pending
-from ebbflow.kernel.words import Texts, WordForm, decoded, encoded, forms_of
+from ebbflow.kernel.text_search import TextSearch, pieces_of
+from ebbflow.kernel.words import NULL, Texts, WordForm, decoded, encoded, forms_of
 from ebbflow.record import fields_of
 
 _TEXT_OPERATIONS = {
     "in": "bool", "[:]": "text", "len": "int",
     **{name: "bool" if made is bool else "text" for name, made in METHODS.items()},
+    **dict.fromkeys(SEARCHES, "bool"),
 }  # fmt: skip
 """What is computed once for each text, and what it gives."""
 _OF_DAYS = {"year": YEAR, "month": MONTH, "day": DAY}
@@ -62,6 +85,19 @@ def on_columns(expression: Expression, types: Sequence[Any], texts: Texts) -> Co
     [6, 8]
     """
     return _Compiler(types, texts)(expression)
+
+
+def condition_on_columns(expression: Expression, types: Sequence[Any], texts: Texts) -> Computed:
+    """Whether an expression of rows of these types is true.
+
+    >>> from ebbflow.record import record
+    >>> Order = record("Order", price=int)
+    >>> price = Get(0, "price", 0)
+    >>> computed = condition_on_columns(Operation("and", (price, price)), [Order], Texts())
+    >>> computed.words([lambda at: np.array([3, 0])], 2, WordForm("bool")).tolist()
+    [1, 0]
+    """
+    return _Compiler(types, texts).test(expression)
 
 
 def fits(computed: WordForm, declared: WordForm) -> bool:
@@ -91,6 +127,15 @@ class _Compiler:
                 return self._operation(of)
         raise NotInColumns(f"{type(of).__name__.lower()} {of.text()}")
 
+    def test(self, of: Expression) -> Computed:
+        """Whether an expression is true."""
+        match of:
+            case Operation(op="and" | "or"):
+                return both(of.op, *map(self.test, of.args))
+            case Operation(op="not"):
+                return negation(self.test(of.args[0]))
+        return truth(self(of))
+
     def _field(self, of: Get) -> Computed:
         forms = forms_of(self.types[of.arg])
         if forms is None:
@@ -114,21 +159,23 @@ class _Compiler:
         op = of.op
         if _of_one_text(of, self.types):
             return self._by_text(of)
-        if op in ("in", "not in"):
+        if op == "not in":
+            return negation(self._operation(Operation("in", of.args)))
+        if op == "in":
             return self._among(of)
         if op == ".":
             return self._part(of)
+        if op == "not":
+            return self.test(of)
+        if op == "if":
+            return choice(self.test(of.args[0]), *map(self, of.args[1:]))
         parts = [self(each) for each in of.args]
         if op in ("is", "is not"):
             return identity(op, *parts)
         if op in ("and", "or") or (op in BITS and all(p.form == WordForm("bool") for p in parts)):
             return both(op, *parts)
-        if op == "not":
-            return negation(parts[0])
         if op == "str" and [each.form for each in parts] == [WordForm("text")]:
             return parts[0]
-        if op == "if":
-            return choice(*parts)
         if op in EQUALS or op in ORDERED:
             return compared(op, *parts)
         if op in ("+", "-", "*", "/", "//", "%") and len(parts) == 2:
@@ -138,7 +185,7 @@ class _Compiler:
         raise NotInColumns(f"{op} in {of.text()}")
 
     def _by_text(self, of: Operation) -> Computed:
-        """What Python computes of a text, once for each text."""
+        """What Python computes of a text, once for each text; what is in it, of its bytes."""
         get = next(each for each in of.walk() if isinstance(each, Get))
         texts, arg, index = self.texts, get.arg, get.index
         bound: dict[str, Any] = {}
@@ -149,14 +196,21 @@ class _Compiler:
             return name
 
         code = of.substitute({get: Row(0)}).source(bind, ["text"])
+        code = f"{code} is not None" if of.op in SEARCHES else code
         function = eval(f"lambda text: {code}", bound)
         form = WordForm(_TEXT_OPERATIONS[of.op])
+        search = _search(of, function)
         of_texts: Any = None
         known, done = np.empty(0, np.int64), np.empty(0, np.bool_)
 
         def computed(sides: Sides) -> Any:
             nonlocal known, done, of_texts
-            apart = texts_unnumbered(sides[arg], index)
+            pending = pending_field(sides[arg], index)
+            if search is not None and pending is not None:
+                memory = pending.in_memory()
+                if memory is not None:
+                    return search(memory)
+            apart = None if pending is None else pending.unnumbered()
             if apart is not None:
                 values, places = apart
                 found = encoded(form, list(map(function, values)), texts)
@@ -174,6 +228,8 @@ class _Compiler:
                 done[new] = True
             return known[words]
 
+        if of.op in SEARCHES:
+            return Computed(MATCH, (CHOICE, (GIVEN, computed), (WORD, 1), (WORD, NULL)))
         return Computed(form, (GIVEN, computed))
 
     def _among(self, of: Operation) -> Computed:
@@ -185,7 +241,7 @@ class _Compiler:
         found = constant(WordForm("bool"), 0)
         for value in inside.value:  # type: ignore[attr-defined]
             found = both("or", found, compared("==", one, self._constant(value)))
-        return found if of.op == "in" else negation(found)
+        return found
 
     def _part(self, of: Operation) -> Computed:
         whole, name = self(of.args[0]), of.args[1].value  # type: ignore[attr-defined]
@@ -207,15 +263,25 @@ def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
         parts == [get] and isinstance(get, Get) and forms is not None
         and forms[get.index] == WordForm("text")
         and (of.op not in METHODS or of.args[0] == get)
+        and (of.op not in SEARCHES or of.args[1] == get)
         and (of.op != "in" or (of.args[1] == get and isinstance(of.args[0].value, str)))  # type: ignore[attr-defined]
     )  # fmt: skip
 
 
-def texts_unnumbered(side: Any, at: int) -> tuple[list[str], Any] | None:
-    """The texts of a field that have no numbers yet; see `Pending.unnumbered`."""
+def _search(of: Operation, function: Any) -> TextSearch | None:
+    """What looks for the pieces of an operation on a text, if it does."""
+    wanted = pieces_of(of)
+    try:
+        return None if wanted is None else TextSearch(wanted, function)
+    except UnicodeEncodeError:  # half of a surrogate pair: Arrow has no such text
+        return None
+
+
+def pending_field(side: Any, at: int) -> Pending | None:
+    """A field whose words were not made so far."""
     given = getattr(getattr(side, "__self__", None), "given", None)
     field = None if given is None else given[at]
-    return field.unnumbered() if isinstance(field, Pending) else None
+    return field if isinstance(field, Pending) else None
 
 
 def by_calling(fn: Fn, row_type: Any, texts: Texts) -> Computed:
@@ -236,7 +302,8 @@ def by_calling(fn: Fn, row_type: Any, texts: Texts) -> Computed:
             raise DoesNotFit("a row that is refused") from error
 
     def computed(sides: Sides) -> Any:
-        apart = texts_unnumbered(sides[0], places[0]) if len(places) == 1 else None
+        pending = pending_field(sides[0], places[0]) if len(places) == 1 else None
+        apart = None if pending is None else pending.unnumbered()
         if apart is not None:
             found = called([apart[0]])
             return found if apart[1] is None else found[apart[1]]

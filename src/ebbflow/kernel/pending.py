@@ -1,13 +1,30 @@
-"""The words of fields that may never be asked for: they are made when somebody asks, and once."""
+"""The words of fields that may never be asked for: they are made when somebody asks, and once.
+
+What reads only the letters of texts need not ask for their words, which are numbers: it is told
+where the texts are in memory (`TextMemory`).
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ebbflow.kernel.arrow_words import arrow_words
 from ebbflow.kernel.words import NumberedTexts, WordForm
+
+
+class TextMemory(NamedTuple):
+    """Where Arrow has texts, none of which is null: the address of the numbers of 32 bits that say
+    where each begins and where the last one ends, and that of their bytes. `rows` are those of them
+    that are meant, or None, for all, and `size` is how many; `column` gives the Arrow array."""
+
+    starts: int
+    texts: int
+    size: int
+    rows: Any
+    column: Callable[[], Any]
 
 
 class Pending:
@@ -28,6 +45,11 @@ class Pending:
     def unnumbered(self) -> tuple[list[str], Any] | None:
         """Of a field of texts that have no numbers yet: the texts, and which of them each row has,
         or None where each has its own. None where their words are at hand, or as soon made."""
+        return None
+
+    def in_memory(self) -> list[TextMemory] | None:
+        """Of a field of texts that have no numbers yet: where they are, one part after the other.
+        None where their words are at hand, or that is not known."""
         return None
 
 
@@ -51,6 +73,19 @@ class ArrowColumn(Pending):
         if hasattr(encoded, "num_chunks"):
             return None
         return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+
+    def in_memory(self) -> list[TextMemory] | None:
+        column = self.column
+        if self.made is not None or str(column.type) != "string" or column.null_count:
+            return None
+        return [_memory(part) for part in getattr(column, "chunks", [column]) if len(part)]
+
+
+def _memory(part: Any) -> TextMemory:
+    """Where the texts of an Arrow array are."""
+    _, starts, texts = part.buffers()
+    begin = 0 if texts is None else texts.address
+    return TextMemory(starts.address + 4 * part.offset, begin, len(part), None, lambda: part)
 
 
 class TakenRows(Pending):
@@ -80,6 +115,17 @@ class TakenRows(Pending):
         rows = np.arange(len(texts))[self.rows] if places is None else places[self.rows]
         used, places = np.unique(rows, return_inverse=True)
         return [texts[at] for at in used.tolist()], places
+
+    def in_memory(self) -> list[TextMemory] | None:
+        found, rows = self.given[self.at], self.rows
+        parts = None
+        if self.made is None and isinstance(found, Pending):
+            parts = found.in_memory()
+        if parts is None or len(parts) != 1 or getattr(rows, "dtype", None) != np.int64:
+            return None
+        (part,) = parts
+        rows = rows if part.rows is None else part.rows[rows]
+        return [part._replace(rows=rows, size=len(rows))]
 
     def _at(self, rows: Any) -> Any:
         found = self.given[self.at]

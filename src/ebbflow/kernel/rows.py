@@ -80,7 +80,8 @@ class RowTable:
         change = self._few if count <= FEW else LookedUp(count)
         change.count[0] = 0  # before it waits, as an interrupt may come
         self._waiting = change
-        table.reserve(count)
+        if count > len(table.keys):
+            table.reserve(count)
         while True:
             at, change.wrong, change.zeros = _look_up(
                 rows, weights, at, table.places, table.keys, table.free, table.state, table.hashes,

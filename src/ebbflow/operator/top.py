@@ -21,7 +21,7 @@ from ebbflow.errors import AbsentRow, NotDeterministic, cause_of
 from ebbflow.nan import one_nan
 from ebbflow.operator.by_key import ByKey
 from ebbflow.operator.relation import Bag
-from ebbflow.ordering import plainly, total_order_key
+from ebbflow.ordering import PLAIN, plainly, total_order_key
 from ebbflow.record import maker
 from ebbflow.state.cells import ABSENT, Cells
 from ebbflow.state.index import Index
@@ -46,7 +46,10 @@ FEW = 16
 _ELEMENTS = """
     found = []
     for row, weight in pairs:
-        found.append((new($Element, ($place, row)), weight))
+        place = $place
+        if type(place) is kind and place $behind floor and (weight > 0 or row != held):
+            continue
+        found.append((new($Element, (place, row)), weight))
     return found
 """
 
@@ -67,11 +70,14 @@ class TopRows(ByKey):
         return Element((one_nan(self.by(row)), row))
 
     @cached_property
-    def elements(self) -> Callable[[Any], list[tuple[Element, int]]]:
-        """A loop that puts rows behind their places."""
-        loop = GeneratedLoop("elements", "pairs")
-        place = key_source(loop, self.by)
-        loop.template(_ELEMENTS, self.owner or self.by, "row", Element=Element, place=place)
+    def elements(self) -> Callable[[Any, Any, Any, Any], list[tuple[Element, int]]]:
+        """A loop that puts rows behind their places, but for those whose place is of a `kind` and
+        behind the `floor`; a row that goes, and is the one that is `held`, is never left out."""
+        loop = GeneratedLoop("elements", "pairs, kind, floor, held")
+        place, behind = key_source(loop, self.by), ">" if self.smallest else "<"
+        loop.template(
+            _ELEMENTS, self.owner or self.by, "row", Element=Element, place=place, behind=behind
+        )
         return loop.function()
 
     def f(self, x: Bag) -> Bag:
@@ -107,7 +113,7 @@ class TopRows(ByKey):
                     new[key] = now
                 continue
             was = empty if was is None else was
-            pairs = self._near(self.elements(pairs), was)
+            pairs = self._near(pairs, was)
             if not pairs:
                 continue
             new[key] = self._updated(was, pairs, _Elements(rows, element))
@@ -129,20 +135,25 @@ class TopRows(ByKey):
                 self._differ(out, self._top(was), self._top(now))
         return out
 
-    def _near(self, pairs: list[Any], buffer: Any) -> list[Any]:
-        """Without the elements that are plainly behind all that a buffer holds, if it does not hold
-        all there are."""
+    def _near(self, pairs: Any, buffer: Any) -> list[Any]:
+        """Rows behind their places, without those that are plainly behind all that a buffer holds,
+        if it does not hold all there are."""
         if buffer.all or not buffer.tree.distinct:
-            return pairs
+            return self.elements(pairs, None, None, None)
         floor = (buffer.tree.last if self.smallest else buffer.tree.first)[0]
+        if type(floor) in PLAIN:
+            return self.elements(pairs, type(floor), floor, None)
         behind = 1 if self.smallest else -1
-        return [pair for pair in pairs if plainly(pair[0][0], floor) != behind]
+        found = self.elements(pairs, None, None, None)
+        return [pair for pair in found if plainly(pair[0][0], floor) != behind]
 
     def _followed(self, best: Element | None, pairs: Any, rows: dict[Any, int]) -> Any:
         """The first row after a change, or a buffer, when it has gone and no better one came."""
         was, lost, first = best, False, self.ranking.first
         forward = -1 if self.smallest else 1
-        for each, weight in self.elements(pairs):
+        floor, held = (None, None) if best is None else best
+        kind = type(floor) if type(floor) in PLAIN else None
+        for each, weight in self.elements(pairs, kind, floor, held):
             place, row = each
             if weight < 0:
                 if was is None or plainly(place, was[0]) == forward:

@@ -95,7 +95,8 @@ def run(
         near="did you mean {}?", otherwise="one of these, or an engine: run(engine)",
     )  # fmt: skip
     plan = narrow_inputs(plan) if narrow else plan
-    machine = Machine(plan, trusting=not check_input, stored=path is not None)
+    stored = path is not None
+    machine = Machine(plan, trusting=not check_input, stored=stored, narrow=bool(columns))
     machine.freezer = freezer = Freezer() if freeze else None
     if readable:
         machine.readers = {}

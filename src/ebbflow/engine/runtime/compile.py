@@ -68,6 +68,7 @@ from ebbflow.flow.plan import (
 )
 from ebbflow.flow.plan.aligned import Aligned
 from ebbflow.flow.rewrite import (
+    ALL,
     FIRST,
     LOCAL,
     Rewrite,
@@ -98,11 +99,15 @@ class Compiler:
 
     With `apart`, steps on one row at a time are stages of their own, and no guard serves two nodes:
     whatever has state then finds the rows it reads by a key of those rows, and can run elsewhere.
-    With `stored`, the state outlives the program.
+    With `stored`, the state outlives the program. With `narrow`, only fields that are read reach
+    what keeps rows, as columns do not have the row as a whole anyway.
     """
 
-    def __init__(self, plan: Plan, *, apart: bool = False, stored: bool = False) -> None:
-        self.plan = optimise(plan, APART if apart else STORED if stored else LOCAL)
+    def __init__(
+        self, plan: Plan, *, apart: bool = False, stored: bool = False, narrow: bool = False
+    ) -> None:
+        rewrites = APART if apart else STORED if stored else ALL if narrow else LOCAL
+        self.plan = optimise(plan, rewrites)
         self.apart, self.stored = apart, stored
         self.stages: list[Stage] = []
         self.width = 0

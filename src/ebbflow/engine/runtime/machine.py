@@ -57,10 +57,11 @@ class Machine:
     """A plan, compiled, with all its state; see `ebbflow.engine.runtime.program`."""
 
     def __init__(
-        self, plan: Plan, *, trusting: bool = False, apart: bool = False, stored: bool = False
-    ) -> None:
-        compiled = Compiler(plan, apart=apart, stored=stored)
-        self.trusting, self.apart, self.stored = trusting, apart, stored
+        self, plan: Plan, *, trusting: bool = False, apart: bool = False, stored: bool = False,
+        narrow: bool = False,
+    ) -> None:  # fmt: skip
+        compiled = Compiler(plan, apart=apart, stored=stored, narrow=narrow)
+        self.trusting, self.apart, self.stored, self.narrow = trusting, apart, stored, narrow
         self.plan = compiled.plan
         self.stages = compiled.stages
         self.inputs = compiled.inputs
@@ -119,7 +120,8 @@ class Machine:
         again that there were."""
         former = FormerStages(self)
         self.open = [former]
-        self.use(Compiler(plan, apart=self.apart, stored=self.stored).stages, None)
+        again = Compiler(plan, apart=self.apart, stored=self.stored, narrow=self.narrow)
+        self.use(again.stages, None)
         return former
 
     def use(self, stages: Sequence[Stage], by_columns: dict[int, str] | None) -> None:

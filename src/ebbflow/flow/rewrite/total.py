@@ -23,11 +23,12 @@ what may be 0, `float(x)` and everything else count as able to raise.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from re import Match
 from types import NoneType
 from typing import Any
 
 from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
-from ebbflow.expression.node import METHODS
+from ebbflow.expression.node import METHODS, SEARCHES
 from ebbflow.flow.types import classes
 from ebbflow.record import fields_of
 
@@ -36,7 +37,7 @@ Classes = frozenset[type]
 INT: Classes = frozenset({int, bool})
 NUMBER: Classes = frozenset({int, bool, float})
 SIZED: Classes = frozenset({str, bytes, tuple, frozenset})
-TRUTHY: Classes = frozenset({int, bool, float, str, bytes, NoneType, tuple, frozenset})
+TRUTHY: Classes = frozenset({int, bool, float, str, bytes, NoneType, tuple, frozenset, Match})
 BOOL: Classes = frozenset({bool})
 SORTED: tuple[Classes, ...] = (NUMBER, frozenset({str}), frozenset({bytes}))
 FAILS: Classes = frozenset()
@@ -208,6 +209,11 @@ def _method(operation: Operation, parts: list[Classes | None]) -> Classes:
     return frozenset({METHODS[operation.op]})
 
 
+def _search(_: Operation, parts: list[Classes | None]) -> Classes:
+    _need(_within(parts[1], frozenset({str})))
+    return frozenset({Match, NoneType})
+
+
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("==", "!=", "is", "is not"), lambda *_: BOOL),
     **dict.fromkeys(("<", "<=", ">", ">="), _order),
@@ -218,6 +224,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("and", "or"), _either),
     **dict.fromkeys(("in", "not in"), _in),
     **dict.fromkeys(METHODS, _method),
+    **dict.fromkeys(SEARCHES, _search),
     "if": _if,
     "len": _len,
 }

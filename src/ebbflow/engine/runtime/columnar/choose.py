@@ -56,8 +56,8 @@ from ebbflow.engine.runtime.stages import (
 )
 from ebbflow.flow.plan import Distinct, TopK
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
-from ebbflow.kernel.arithmetic import NotInColumns, truth
-from ebbflow.kernel.expressions import fits, on_columns, row_on_columns
+from ebbflow.kernel.arithmetic import NotInColumns
+from ebbflow.kernel.expressions import condition_on_columns, fits, on_columns, row_on_columns
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
@@ -75,16 +75,18 @@ class Chosen(NamedTuple):
 
 
 def on_columns_where_possible(
-    stages: Sequence[Stage], types: dict[int, Any], texts: Texts
+    stages: Sequence[Stage], types: dict[int, Any], texts: Texts, *, stored: bool = False
 ) -> Chosen:
     """Stages, and on columns where that can be; `types` are those of the rows of the inputs, by
-    slot."""
-    return _Chooser(stages, types, texts).chosen()
+    slot. With `stored`, only those whose state can be stored in columns as well."""
+    return _Chooser(stages, types, texts, stored).chosen()
 
 
 class _Chooser:
-    def __init__(self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts) -> None:
-        self.stages, self.texts = stages, texts
+    def __init__(
+        self, stages: Sequence[Stage], types: dict[int, Any], texts: Texts, stored: bool
+    ) -> None:
+        self.stages, self.texts, self.stored = stages, texts, stored
         self.order = TextOrder(texts)
         self.types = {**types, **{stage.slot: stage.type for stage in stages}}
         self.readers: dict[int, list[Stage]] = {}
@@ -259,7 +261,7 @@ class _Chooser:
         if node.threshold is not None:
             raise NotInColumns(f"its rows are in the order of {node.threshold.left.text}")
         types = [left.before.type, right.before.type]
-        test = truth(on_columns(traced(node.fn), types, self.texts))
+        test = condition_on_columns(traced(node.fn), types, self.texts)
         return ColumnOneRowStage(stage, self.texts, left, right, test)
 
     def _compared(self, stage: CompareStage, node: Any) -> list[Any]:

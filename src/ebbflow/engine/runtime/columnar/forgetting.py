@@ -19,12 +19,14 @@ from ebbflow.engine.runtime.columnar.keyed import (
     ColumnArrangeStage,
     ColumnDistinctStage,
     ColumnGroupStage,
+    ColumnKeyStage,
     ColumnSemiStage,
 )
 from ebbflow.engine.runtime.columnar.keyed_input import KeyedColumnInput
 from ebbflow.engine.runtime.columnar.stages import ColumnReduceStage
 from ebbflow.engine.runtime.columnar.top import ColumnTopStage
 from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.kernel.chained import ChainedRows
 from ebbflow.kernel.words import NULL, Texts, WordForm, forms_of
 
 MANY = 10_000
@@ -70,9 +72,7 @@ def held(part: Any) -> Iterator[Held]:
             yield part.groups.everything()[0], part.arranged.key_of.forms
             yield from _values(part)
         case ColumnArrangeStage():
-            index = part.chained
-            yield index.keys.words(index.keys.used()), part.key_of.forms
-            yield index.rows.words(index.rows.used()), forms_of(part.before.type) or ()
+            yield from _indexed(part.chained, part)
         case ColumnSemiStage():
             yield part.present.everything()[0], part.right.key_of.forms
         case ColumnCompareStage():
@@ -95,6 +95,12 @@ def held(part: Any) -> Iterator[Held]:
             if part._put is not None:
                 yield part._put[0], rows.key.forms
                 yield part._put[1], forms
+
+
+def _indexed(index: ChainedRows, side: ColumnKeyStage) -> Iterator[Held]:
+    """The rows of an index, which a stage arranges, and their keys."""
+    yield index.keys.words(index.keys.used()), side.key_of.forms
+    yield index.rows.words(index.rows.used()), forms_of(side.before.type) or ()
 
 
 def _values(stage: ColumnGroupStage) -> Iterator[Held]:

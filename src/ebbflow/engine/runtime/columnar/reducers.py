@@ -27,8 +27,8 @@ from ebbflow.engine.runtime.columnar.slots import (
 from ebbflow.engine.runtime.columnar.steps import traced
 from ebbflow.engine.runtime.columnar.written import written_fold
 from ebbflow.fn import Fn
-from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice, truth
-from ebbflow.kernel.expressions import on_columns
+from ebbflow.kernel.arithmetic import NONE, TRUE, Computed, NotInColumns, both, choice
+from ebbflow.kernel.expressions import condition_on_columns, on_columns
 from ebbflow.kernel.firsts import PlacedColumns
 from ebbflow.kernel.fixed import whole_units
 from ebbflow.kernel.folds import GroupFold
@@ -129,9 +129,11 @@ class Reducers:
     def add(self, strategy: GroupStrategy) -> None:
         """Have one more."""
         reducer, inline = strategy.reducer, strategy.inline
-        made = reducer.made
-        while made is not None and made[0] is where and inline is not None and not inline.close:
-            made = made[1][0].made
+        made = whole = reducer.made
+        while whole is not None and whole[0] is where and inline is not None:
+            whole = whole[1][0].made
+            if whole is not None and (not inline.close or whole[0] is count_distinct):
+                made = whole  # others have other slots in rows where they look at some rows alone
         known = None if made is None or inline is None else _KNOWN.get(made[0])
         if known is None or made is None or inline is None:
             self._fold(strategy)
@@ -179,7 +181,7 @@ class Reducers:
         return on_columns(traced(fn), [self.row_type], self.texts)
 
     def _tests(self, when: Sequence[Fn]) -> list[Computed]:
-        return [truth(self._computed(each)) for each in when]
+        return [condition_on_columns(traced(each), [self.row_type], self.texts) for each in when]
 
     def cell(
         self, cells: list[int], values: Mapping[int, dict[Any, int]] | None = None

@@ -10,10 +10,17 @@ import numpy as np
 
 from ebbflow.chain import Chain
 from ebbflow.expression.node import Expression, Record, Tuple
+from ebbflow.flow.windows import Tumbling
 from ebbflow.fn import Fn
-from ebbflow.kernel.arithmetic import Computed, NotInColumns, both, truth
+from ebbflow.kernel.arithmetic import Computed, NotInColumns, both
 from ebbflow.kernel.columns import Columns
-from ebbflow.kernel.expressions import RowOnColumns, by_calling, on_columns, row_on_columns
+from ebbflow.kernel.expressions import (
+    RowOnColumns,
+    by_calling,
+    condition_on_columns,
+    on_columns,
+    row_on_columns,
+)
 from ebbflow.kernel.hashing import matrix
 from ebbflow.kernel.instructions import Instructions
 from ebbflow.kernel.words import Texts, WordForm
@@ -28,15 +35,16 @@ class ChainOnColumns:
         self.sign = chain.sign
         self.texts = texts
         for step in chain.steps:
-            if step.verb == "filter" and step.fn.expression is None:
-                self._filter(tests, row_type)  # it is not called for rows that are gone
-                self._filter([by_calling(step.fn, row_type, texts)], row_type)
-                continue
-            expression = traced(step.fn)
             if step.verb == "filter":
-                tests.append(truth(on_columns(expression, [row_type], texts)))
+                try:
+                    tests.append(condition_on_columns(traced(step.fn), [row_type], texts))
+                except NotInColumns:
+                    called = by_calling(step.fn, row_type, texts)
+                    self._filter(tests, row_type)  # it is not called for rows that are gone
+                    self._filter([called], row_type)
             elif step.verb == "map":
                 self._filter(tests, row_type)
+                expression = traced(step.fn)
                 made = getattr(step.owner, "type", Any)
                 if isinstance(expression, Record):
                     made = expression.type
@@ -73,10 +81,12 @@ class ChainOnColumns:
 
 
 def traced(fn: Fn) -> Expression:
-    """What a function computes; an error where that is not known."""
-    if fn.expression is None:
+    """What a function computes; an error where that is not known. What has columns and can be
+    subtracted from a whole number is one, so windows are counted in whole numbers."""
+    found = fn.call.of_ints if isinstance(fn.call, Tumbling) else fn.expression
+    if found is None:
         raise NotInColumns(f"{fn.name} is a function that could not be read")
-    return fn.expression
+    return found
 
 
 class SideBySide:

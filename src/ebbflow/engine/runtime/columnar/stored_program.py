@@ -74,7 +74,7 @@ class StoredColumns:
         sources = program.plan.sources
         types = {slot: sources[name].type for name, slot in machine.inputs.items()}
         self.by_rows: list[Stage] = machine.stages
-        chosen = on_columns_where_possible(machine.stages, types, texts)
+        chosen = on_columns_where_possible(machine.stages, types, texts, stored=True)
         self.stages, self.why = storable(chosen.stages, chosen.why), chosen.why
         self.some = any(stage.in_columns for stage in self.stages)
         for stage in self.stages:

@@ -77,7 +77,7 @@ class ColumnReplica(WaveRunner):
         machine: Machine = copy(replica.machine)
         sources = replica.plan.sources
         types = {slot: sources[name].type for name, slot in machine.inputs.items()}
-        chosen = on_columns_where_possible(machine.stages, types, self.texts)
+        chosen = on_columns_where_possible(machine.stages, types, self.texts, stored=True)
         stages = stored_stages(chosen.stages, chosen.why)
         machine.reached = {}
         machine.use(stages, chosen.why)
