@@ -22,7 +22,7 @@ from tests.oracle.reopened import Reopened, folder
 from tests.oracle.written_reducers import written
 
 import ebbflow as ef
-from ebbflow.engine.runtime.columnar import stored_cells
+from ebbflow.engine.runtime.columnar import packed, stored_cells
 from ebbflow.engine.runtime.columnar.disk import ColumnDisk
 from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
@@ -180,6 +180,13 @@ def by_city(sales: Any, shops: Any) -> Any:
             bits=ef.bit_xor("price"),
         ),
         ends=sales.group_by("city").agg(top=ef.max("rate"), low=ef.min("tax"), day=ef.min("day")),
+        alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
+        all=joined.select("id", "city", "owner"),
+    )
+
+
+def in_order(sales: Any) -> Any:
+    return ef.program(
         values=sales.group_by("city").agg(
             days=ef.count_distinct("day"),
             cities=ef.count_distinct(lambda r: r.city[1:]),
@@ -189,11 +196,10 @@ def by_city(sales: Any, shops: Any) -> Any:
         names=sales.group_by("paid").agg(low=ef.min("city"), ids=ef.count_distinct("id")),
         best=sales.top_k(2, by="price", per="city"),
         page=sales.limit(3, order=("city", ef.desc("rate")), offset=2),
-        alone=sales.join(shops, on="city", how="anti").select("city").distinct(),
-        all=joined.select("id", "city", "owner"),
     )
 
 
+IN_ORDER = in_order(ef.Input("sales", Sale))
 BY_CITY = by_city(ef.Input("sales", Sale), ef.Input("shops", Shop, key=("city", "size")))
 
 
@@ -207,29 +213,33 @@ def places() -> list[Shop]:
     return [shop(dice, 0)._replace(city="Rome", size=n, score=0.5) for n in range(3)]
 
 
+def refused(*_: Any) -> Any:
+    raise AssertionError("a row is made")
+
+
+@pytest.mark.parametrize("made", [BY_CITY, IN_ORDER], ids=["sums", "values"])
 def test_an_epoch_in_columns_on_disk_makes_no_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows, expected = some(3000), BY_CITY.run()
+    rows, expected = some(3000), made.run()
     gone = ZSet.of(Random(1).sample(list(rows), 400))
-    shops = ZSet.of(places())
-
-    def refused(*_: Any) -> Any:
-        raise AssertionError("a row is made")
-
-    changes = [{"sales": rows.to_arrow(Sale)}, {"shops": shops.to_arrow(Shop)},
-               {"sales": (-gone).to_arrow(Sale)}]  # fmt: skip
+    changes = [{"sales": rows.to_arrow(Sale)}, {"sales": (-gone).to_arrow(Sale)}]
+    if made is BY_CITY:
+        changes.insert(1, {"shops": ZSet.of(places()).to_arrow(Shop)})
     with monkeypatch.context() as patch:
         patch.setattr(Columns, "rows", property(refused))
-        patch.setattr(spine_part, "decode", refused)
-        patch.setattr(stored_cells, "decode", refused)
+        for module in (spine_part, stored_cells, packed):
+            patch.setattr(module, "decode", refused)
         for change in changes:
-            with BY_CITY.run(path=tmp_path, columns=True) as view:  # reads all of the state
+            with made.run(path=tmp_path, columns=True) as view:  # reads all of the state
                 view.step(change)
     for change in changes:
         expected.step(change)
-    with BY_CITY.run(path=tmp_path, columns=True) as view:
+    with made.run(path=tmp_path, columns=True) as view:
         assert view.value == expected.value
+        view.verify()
+    with made.run(path=tmp_path) as view:
+        view.step(sales=-ZSet.of(list(view.input("sales").value)[:50]))
         view.verify()
 
 
@@ -327,6 +337,31 @@ def test_an_interrupt_at_any_moment_leaves_an_epoch_done_or_not_done(
             view.step(sales=some(3, moment))
     view.close()
     assert hit[published] > 2, hit
+
+
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+@pytest.mark.parametrize("apart", [2003, pytest.param(97, marks=pytest.mark.slow)])
+def test_an_interrupt_leaves_the_values_of_groups_done_or_not_done(
+    apart: int, tmp_path: Path
+) -> None:
+    view = IN_ORDER.run(path=tmp_path, columns=True)
+    view.step(sales=some(6, 1))
+    hit: Counter[bool] = Counter()
+    for moment in range(1, 100_000, apart):
+        change = some(3, moment) - ZSet.of(list(view.input("sales").value)[:3])
+        before = view.epoch
+        if not interrupted(partial(view.step, {"sales": change}), moment):
+            break
+        hit[view.epoch > before] += 1
+        view.verify()
+    view.close()
+    assert hit[False] > 2, hit
+    with IN_ORDER.run(path=tmp_path, columns=True) as view:
+        view.step(sales=some(3, 5))
+        assert "in rows" not in view.explain()
+        view.verify()
 
 
 @pytest.mark.slow

@@ -462,3 +462,38 @@ def test_the_rows_of_an_input_forget_a_change_of_a_few_that_was_refused() -> Non
     rows.keep()
     there, weights = rows.everything()
     assert (there.tolist(), weights.tolist()) == ([[8]], [2])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_values_of_groups_are_found_from_the_groups(seed: int) -> None:
+    dice, groups, there = Random(seed), counting(), Counter[tuple[int, int]]()
+    for _ in range(12):
+        change = [((dice.randrange(5), dice.randrange(9)), dice.randrange(1, 4)) for _ in range(9)]
+        gone = dice.sample(sorted(there), min(len(there), 7))
+        change += [(row, -there[row]) for row in gone]
+        stepped(groups, change)
+        there.update(dict.fromkeys((row for row, _ in change), 0))
+        for row, weight in change:
+            there[row] += weight
+        there = +there
+        slots = groups.slots()
+        keys = groups.table.keys[slots, 0].tolist()
+        for number in range(3):
+            owners, words, times = groups.values.held(number, slots)
+            rows = zip((keys[at] for at in owners), words[:, 0].tolist(), strict=True)
+            assert dict(zip(rows, times.tolist(), strict=True)) == there
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_table_has_room_for_what_was_reserved_and_finds_what_was_put_in(dense: bool) -> None:
+    dice, table, there = Random(1), WordTable(1), dict[int, int]()
+    table.dense = dense
+    table.reserve(dice.choice([0, 3000]))
+    for _ in range(40):
+        keys = [dice.randrange(5000) for _ in range(300)]
+        there.update(zip(keys, table.add(np.array(keys).reshape(-1, 1)).tolist(), strict=True))
+        for key in dice.sample(sorted(there), min(len(there), 200)):
+            table.remove(np.array([there.pop(key)]))
+        asked = np.arange(5000).reshape(-1, 1)
+        assert table.find(asked).tolist() == [there.get(key, EMPTY) for key in range(5000)]
+        assert len(table.keys) <= len(table.places) * (3 if dense else 2) // 4

@@ -111,8 +111,8 @@ def unpack(
     if array.null_count:
         raise DoesNotFit("values that have no columns")
     _, offsets, data = array.buffers()
-    kind = np.int64 if pa.types.is_large_binary(array.type) else np.int32
-    begins = np.frombuffer(offsets, kind)[array.offset : array.offset + len(array) + 1]
+    offset = np.int64 if pa.types.is_large_binary(array.type) else np.int32
+    begins = np.frombuffer(offsets, offset)[array.offset : array.offset + len(array) + 1]
     first = int(begins[0])
     words = np.frombuffer(data, "<i8", (int(begins[-1]) - first) // 8, first)
     starts = (begins[:-1].astype(np.int64) - first) // 8
