@@ -9,12 +9,15 @@ old and the new row of a key may be in different blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.sink import Sink
+from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.errors import CompositionError, Text
+from ebbflow.record import type_text
 from ebbflow.zset import ZSet
 
 Block = list[tuple[Any, int]]
@@ -92,3 +95,27 @@ class OutputSink(Sink):
         """What a change has of the output, in blocks."""
         mine = change if self._among is None else change[self._among]
         return blocks(mine, self.node.type, size)
+
+
+def required_key(
+    call: str, node: Any, given: str | Sequence[str] | None, otherwise: str
+) -> tuple[str, ...]:
+    """The fields that tell the rows of an output apart: those that are given, or that the program
+    shows. `otherwise` is what to do with rows that have none."""
+    found = (given,) if isinstance(given, str) else given or key_columns(node)
+    if not found:
+        raise CompositionError(
+            f"{call}: the rows of the output have no key that the program shows",
+            rows=Text(type_text(node.type)),
+            created=node.place,
+            remedy=f'key="id", fields of which no two rows have the same; or {otherwise}',
+        )
+    names = [name for name, _ in columns_of(node.type)]
+    if unknown := [each for each in found if each not in names]:
+        raise CompositionError(
+            f"{call}: the rows of the output have no field {unknown[0]!r}",
+            fields=Text(", ".join(names)),
+            created=node.place,
+            remedy=f"key={names[0]!r}",
+        )
+    return tuple(found)

@@ -59,6 +59,10 @@ class Journalled(ABC, Generic[J]):
 
     # ---- everything below is written with this ----
 
+    def everything(self) -> dict[Any, Any]:
+        """What is held for each key, also for those that are not in memory."""
+        return self.contents if self.backing is None else self.backing.everything()
+
     def begin(self) -> None:
         """Remember from here on what is done."""
         if self.journal is not None:
@@ -137,10 +141,6 @@ class Cells(Journalled[dict[K, V]]):
         for old in self._open():
             found = {**old, **found}
         return found
-
-    def everything(self) -> dict[K, V]:
-        """All cells, also those that are not in memory."""
-        return self.values if self.backing is None else self.backing.everything()
 
     def written(self) -> dict[K, V]:
         """What the open epoch has put in so far; ABSENT for what it took out."""

@@ -231,10 +231,6 @@ class Index(Journalled[Grouped], Generic[K, R]):
     def apart(self, held: dict[R, int]) -> dict[R, int]:
         return held.copy()
 
-    def everything(self) -> dict[Any, dict[R, int]]:
-        """All groups, also those that are not in memory."""
-        return self.groups if self.backing is None else self.backing.everything()
-
     def weight(self, row: R) -> int:
         """How often `row` is there; 0 when it is not."""
         at = () if self.key is None else self.key(row)

@@ -169,10 +169,6 @@ class KeyedIndex(Journalled[Grouped]):
     def apart(self, held: Any) -> Any:
         return held if self.one else held.copy()
 
-    def everything(self) -> dict[Any, Any]:
-        """All groups, also those that are not in memory."""
-        return self.groups if self.backing is None else self.backing.everything()
-
     def __len__(self) -> int:
         return len(self.groups) if self.one else sum(map(len, self.groups.values()))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 from ebbflow.ordering import comparable, total_order_key
@@ -37,7 +37,7 @@ def rank_at(tree: Tree[Any], key: Any, *, behind: bool = False) -> int:
     >>> rank_at(tree, 4), rank_at(tree, 4, behind=True), rank_at(tree, 9)
     (1, 3, 3)
     """
-    rank: int = _by_key(tree, key, partial(_behind, tree) if behind else tree.search)[0]
+    rank: int = _by_key(tree, key, _behind if behind else Tree.search)[0]
     return rank
 
 
@@ -46,11 +46,11 @@ def _by_key(tree: Tree[Any], key: Any, search: Callable[..., Any]) -> Any:
     if tree.native:
         try:
             if comparable(key):
-                return search((key,), bisect_left, bisect_right)
+                return search(tree, (key,), bisect_left, bisect_right)
         except TypeError:
             pass
-        return search(total_order_key((key,)), total_left, total_right)
-    return search(total_order_key((key,)), bisect_left, bisect_right)
+        return search(tree, total_order_key((key,)), total_left, total_right)
+    return search(tree, total_order_key((key,)), bisect_left, bisect_right)
 
 
 def _behind(tree: Tree[Any], token: Any, left: Any, right: Any) -> tuple[int, int]:
@@ -111,7 +111,7 @@ def around(tree: Tree[Any], key: Any) -> Around:
     >>> around(Tree.of(["fig", "pear", "kiwi", "melon"], key=len), 4)
     Around(low=1, high=3, before=('fig',), first=('kiwi',), last=('pear',), after=('melon',))
     """
-    found: Around = _by_key(tree, key, partial(_around, tree))
+    found: Around = _by_key(tree, key, _around)
     return found
 
 

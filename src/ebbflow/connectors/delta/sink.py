@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ebbflow.connectors.delta.tables import GONE, VersionedTable, table_of
-from ebbflow.connectors.rows import OutputSink
+from ebbflow.connectors.rows import OutputSink, required_key
 from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
 from ebbflow.errors import CompositionError, Text
-from ebbflow.record import type_text
 from ebbflow.zset import ZSet
 
 EPOCH = "epoch"
@@ -150,25 +149,10 @@ class TableSink(DeltaSink):
     def attach(self, view: Any) -> None:
         """Know the output, and find its key; an error where it has none."""
         super().attach(view)
+        otherwise = "LogSink, which takes rows without a key"
+        self.by = required_key(f"TableSink({self.place!r})", self.node, self.key, otherwise)
         known = key_columns(self.node)
-        self.by = self.key or known
-        self._sure = known is not None and set(known) <= set(self.by or ())
-        if self.by is None:
-            raise CompositionError(
-                f"TableSink({self.place!r}): the rows of the output have no key that the program "
-                "shows",
-                rows=Text(type_text(self.node.type)),
-                created=self.node.place,
-                remedy='key="id", columns of which no two rows have the same; or LogSink, which '
-                "takes rows without a key",
-            )
-        if unknown := [each for each in self.by if each not in self.columns]:
-            raise CompositionError(
-                f"TableSink({self.place!r}): the rows of the output have no field {unknown[0]!r}",
-                fields=Text(", ".join(self.columns)),
-                created=self.node.place,
-                remedy=f"key={self.columns[0]!r}",
-            )
+        self._sure = known is not None and set(known) <= set(self.by)
 
     def begin(self, epoch: int, value: Any) -> None:
         assert self.table is not None
@@ -177,7 +161,6 @@ class TableSink(DeltaSink):
 
     def publish(self, epoch: int, change: Any) -> None:
         assert self.table is not None
-        assert self.by is not None
         if not self._is_new(epoch):
             return
         rows, gone = self._apart(self._weighted(change))
@@ -187,7 +170,6 @@ class TableSink(DeltaSink):
     def _apart(self, change: Any) -> tuple[Any, Any]:
         """The rows to put in, and the rows whose keys are to be taken away; an error where two rows
         have one key."""
-        assert self.by is not None
         if hasattr(change, "withColumn"):
             from ebbflow.engine.spark.output.targets import upserts
 
@@ -210,11 +192,11 @@ class TableSink(DeltaSink):
     def _require_once(self, change: Any) -> None:
         from pyspark.sql import functions as f
 
-        keys = [f.col(f"`{name}`") for name in self.by or ()]
+        keys = [f.col(f"`{name}`") for name in self.by]
         many = change.filter(f.col(WEIGHT) > 0).groupBy(*keys).agg(f.sum(WEIGHT).alias(WEIGHT))
         found = many.filter(f.col(WEIGHT) > 1).limit(1).collect()
         if found:
-            raise self._twice({name: found[0][name] for name in self.by or ()})
+            raise self._twice({name: found[0][name] for name in self.by})
 
     def _twice(self, key: dict[str, Any]) -> SinkError:
         return SinkError(

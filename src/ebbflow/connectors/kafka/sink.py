@@ -15,11 +15,11 @@ from time import monotonic, sleep
 from typing import Any
 
 from ebbflow.connectors.kafka.broker import WAIT, BrokerError, configuration, known, partitions_of
-from ebbflow.connectors.rows import OutputSink
+from ebbflow.connectors.rows import OutputSink, required_key
 from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.plain import plain
 from ebbflow.engine.runtime.sinks.sink import SinkError
-from ebbflow.engine.runtime.table.column_types import VALUE, columns_of
+from ebbflow.engine.runtime.table.column_types import VALUE
 from ebbflow.errors import CompositionError, Text, cause_of
 from ebbflow.record import fields_of
 
@@ -73,7 +73,7 @@ class TopicSink(OutputSink):
         self.topic, self.output, self.name = topic, output, name or f"topic {topic}"
         self.format, self.transactions, self.epochs, self.wait = format, transactions, epochs, wait
         self._create, self._servers = create, servers
-        self._key: Sequence[str] | None = (key,) if isinstance(key, str) else key
+        self._key = key
         mine = {"transactional.id": f"ebbflow {self.name}"} if transactions else {}
         self._settings = configuration(
             servers, {"enable.idempotence": True, **mine, **(settings or {})}
@@ -84,18 +84,11 @@ class TopicSink(OutputSink):
     def attach(self, view: Any) -> None:
         """Know the key; an error where there is none and one is needed."""
         super().attach(view)
-        names = [name for name, _ in columns_of(self.node.type)]
-        key = key_columns(self.node) if self._key is None else self._key
-        unknown = [each for each in key or () if each not in names]
-        if unknown or (key is None and self.format != CHANGES):
-            raise CompositionError(
-                f"TopicSink({self.topic!r}): the rows of the output have no "
-                + (f"field {unknown[0]!r}" if unknown else "key that the program shows"),
-                fields=Text(", ".join(names)),
-                created=self.node.place,
-                remedy='key="id", fields of which no two rows have the same; or format="changes"',
-            )
-        self._fields = key
+        self._fields: Sequence[str] | None = None
+        if self.format != CHANGES or (self._key or key_columns(self.node)) is not None:
+            otherwise = 'format="changes"'
+            call = f"TopicSink({self.topic!r})"
+            self._fields = required_key(call, self.node, self._key, otherwise)
 
     def had(self, known: int | None, first: int, last: int) -> int | None:
         """The last epoch that is committed, as the brokers say; without transactions, what was

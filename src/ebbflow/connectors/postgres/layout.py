@@ -21,7 +21,7 @@ from uuid import UUID
 
 from ebbflow.change.edited import Text as EditedText
 from ebbflow.connectors.postgres.link import quoted
-from ebbflow.engine.runtime.lookup import key_columns
+from ebbflow.connectors.rows import required_key
 from ebbflow.engine.runtime.sinks.plain import plain
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.errors import CompositionError, Text
@@ -196,24 +196,9 @@ def table_layout(
             created=node.place,
             remedy="key=... or count=..., and a name that no field has",
         )
-    found = (key,) if isinstance(key, str) else key
-    if found is None:
-        found = names if count is not None else key_columns(node)
-    if not found:
-        raise CompositionError(
-            f"TableSink({table!r}): the rows of the output have no key that the program shows",
-            rows=Text(type_text(node.type)),
-            created=node.place,
-            remedy='key="id", fields of which no two rows have the same; or count="n", a column '
-            "with how often each row is there",
-        )
-    if unknown := [each for each in found if each not in names]:
-        raise CompositionError(
-            f"TableSink({table!r}): the rows of the output have no field {unknown[0]!r}",
-            fields=Text(", ".join(names)),
-            created=node.place,
-            remedy=f"key={names[0]!r}",
-        )
+    otherwise = 'count="n", a column with how often each row is there'
+    call = f"TableSink({table!r})"
+    found = required_key(call, node, names if count is not None else key, otherwise)
     hints = fields_of(node.type) or {VALUE: node.type}
     types = [(name, *_sql_type(node, name, hints[name], each)) for name, each in columns]
     adapt = _adapter([nested for *_, nested in types])
@@ -221,7 +206,7 @@ def table_layout(
     shapes = tuple((name, sql_type, null) for name, sql_type, null, _ in types)
     places = [names.index(name) for name in found]
     return TableLayout(
-        table, shapes, tuple(found), count, lambda row: adapt(apart(row)),
+        table, shapes, found, count, lambda row: adapt(apart(row)),
         lambda row: tuple([apart(row)[place] for place in places]),
     )  # fmt: skip
 
