@@ -40,6 +40,9 @@ BLOCK = 1 << 9
 """For so many rows an instruction is carried out before the next one is."""
 EXACT = 1 << 53
 """Up to here every int is a float."""
+NOWHERE = np.empty((0, 2), np.int64)
+"""Where fields are that are among the words already: those of one block of rows are copied there,
+which takes less than to ask an array for its address."""
 ONE_NAN = int(one_float(np.array([np.nan]))[0])
 
 Sides = Sequence[Any]
@@ -66,6 +69,7 @@ class Instructions:
         self._places: dict[Instruction, int] = {}
         self.results = np.array([self._place(each) for each in results], np.int64)
         self.code_of: Words = np.array(self.code, np.int64).reshape(-1, 5)
+        self.places_given = [at for at, line in enumerate(self.code) if line[0] == GIVEN]
 
     def _place(self, of: Instruction) -> int:
         """The number of an instruction, behind those of what it needs."""
@@ -107,12 +111,17 @@ class Instructions:
         arrays = [
             sides[each[0]](each[1]) if type(each) is tuple else each(sides) for each in self.given
         ]
-        where = np.array(
-            [(each.__array_interface__["data"][0], each.strides[0] >> 3) for each in arrays],
-            np.int64,
-        ).reshape(-1, 2)
         shape = len(self.code), min(count, BLOCK)
         words, wrong = np.empty(shape, np.int64), np.empty(shape, np.bool_)
+        where = NOWHERE
+        if count <= BLOCK:
+            for at, each in zip(self.places_given, arrays, strict=True):
+                words[at] = each
+        else:
+            where = np.array(
+                [(each.__array_interface__["data"][0], each.strides[0] >> 3) for each in arrays],
+                np.int64,
+            ).reshape(-1, 2)
         found: int = _carry_out(
             self.code_of, self.results, where, count, words, wrong, out, field, row
         )
@@ -159,6 +168,8 @@ def _instruction(
     """Carry out one instruction for the rows of a block."""
     op, a, b, c = code[k, 0], code[k, 1], code[k, 2], code[k, 3]
     if op == GIVEN:
+        if len(where) == 0:
+            return
         step = where[a, 1]
         given = words_at(where[a, 0], (begin + size) * max(step, 1))
         for i in range(size):
