@@ -191,7 +191,7 @@ def test_a_join_in_columns_keeps_the_fields_that_are_read() -> None:
     notes, others = ef.Input("notes", Note), ef.Input("others", Note)
     both = notes.join(others, on="id", suffixes=("", "_too")).filter(lambda row: row.id > 1)
     counted = both.group_by("id").agg(n=ef.count(), last=ef.max("text_too"))
-    view, expected = counted.run(columns=True, check_input=False), counted.run(columns=False)
+    view, expected = counted.run(columns=True), counted.run(columns=False)
     there: dict[str, ZSet[Any]] = {"notes": ZSet(), "others": ZSet()}
     for seed in range(20):
         random = Random(seed)
