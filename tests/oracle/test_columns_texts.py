@@ -187,6 +187,29 @@ def test_texts_that_are_only_looked_into_get_no_numbers() -> None:
     assert texts.known == []
 
 
+def test_a_join_in_columns_keeps_the_fields_that_are_read() -> None:
+    notes, others = ef.Input("notes", Note), ef.Input("others", Note)
+    both = notes.join(others, on="id", suffixes=("", "_too")).filter(lambda row: row.id > 1)
+    counted = both.group_by("id").agg(n=ef.count(), last=ef.max("text_too"))
+    view, expected = counted.run(columns=True), counted.run(columns=False)
+    there: dict[str, ZSet[Any]] = {"notes": ZSet(), "others": ZSet()}
+    for seed in range(20):
+        random = Random(seed)
+        change = {
+            name: ZSet.of(rows(random, 9)) - ZSet.of(random.sample(list(old), len(old) // 2))
+            for name, old in there.items()
+        }
+        there = {name: there[name] + change[name] for name in there}
+        tables = {name: each.to_arrow(Note) for name, each in change.items()}
+        assert view.step(tables) == expected.step(change)
+    arranged = [each for each in view._program.machine.stages if hasattr(each, "chained")]
+    assert [each.chained.rows.width for each in arranged] == [
+        1,
+        2,
+        2,
+    ]  # of a join, and of a maximum
+
+
 def test_rows_that_were_taken_know_where_their_texts_are() -> None:
     column = ArrowColumn(WordForm("text"), pa.array(["a", "ab", "b", "ba"]), Texts().now)
     some = TakenRows([column], 0, np.array([1, 3]))

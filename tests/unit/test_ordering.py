@@ -24,7 +24,7 @@ from ebbflow.errors import AlgebraError
 from ebbflow.frozen import Frozen
 from ebbflow.hashing import stable_hash
 from ebbflow.nan import NAN, one_nan
-from ebbflow.ordering import Reversed, comparable, total_order_key
+from ebbflow.ordering import Reversed, all_comparable, comparable, total_order_key
 from ebbflow.state.tree import Tree
 
 many = settings(max_examples=200)
@@ -271,3 +271,19 @@ def test_texts_and_lists_to_be_edited_have_the_place_of_what_they_equal() -> Non
     assert total_order_key(List([1, "a"])) == total_order_key((1, "a"))
     found = sorted([Text("b"), 3, "a", Text("c"), List([1])], key=total_order_key)
     assert found == [3, "a", "b", "c", (1,)]
+
+
+def test_values_are_comparable_together_where_each_of_them_is() -> None:
+    random = Random(1)
+    single: list[Any] = [1, True, "a", None, 1.5, NAN, -0.0, date(2024, 1, 1), frozenset(), []]
+    usual = single[:5]
+    for _ in range(2000):
+        some = random.choice([single, usual])
+        width = random.randrange(3)
+        values = [
+            tuple(random.choice(some) for _ in range(random.choice([width, width, width, 1])))
+            if random.random() < 0.7
+            else random.choice([random.choice(some), (1, (2, random.choice(some)))])
+            for _ in range(random.randrange(4))
+        ]
+        assert all_comparable(values) == all(map(comparable, values)), values

@@ -65,14 +65,17 @@ class TextOrder:
         return self.places, self.pool
 
     def _add(self, numbers: Any, now: NumberedTexts) -> None:
-        texts = [now.known[number].encode("utf-8", "surrogatepass") for number in numbers]
+        texts: list[Any] = [now.known[number] for number in numbers]
+        whole = "".join(texts)
+        if not whole.isascii():  # a letter may have several bytes
+            texts = [text.encode("utf-8", "surrogatepass") for text in texts]
         sizes = np.fromiter(map(len, texts), np.int64, len(texts))
         begin, end = self.used, self.used + int(sizes.sum())
         if len(self.pool) < end:
             self.pool = grown(self.pool, 2 * end)
         if len(self.places) < len(now.known):
             self.places = grown(self.places, 2 * len(now.known))
-        self.pool[begin:end] = np.frombuffer(b"".join(texts), np.uint8)
+        self.pool[begin:end] = np.frombuffer(whole.encode("utf-8", "surrogatepass"), np.uint8)
         _write(np.fromiter(numbers, np.int64, len(texts)), sizes, begin, self.places, self.pool)
         self.used = end
 

@@ -47,7 +47,7 @@ _ELEMENTS = """
     found = []
     for row, weight in pairs:
         place = $place
-        if type(place) is kind and place $behind floor and (weight > 0 or row != held):
+        if type(place) is cls and place $behind floor and (weight > 0 or row != held):
             continue
         found.append((new($Element, (place, row)), weight))
     return found
@@ -71,9 +71,9 @@ class TopRows(ByKey):
 
     @cached_property
     def elements(self) -> Callable[[Any, Any, Any, Any], list[tuple[Element, int]]]:
-        """A loop that puts rows behind their places, but for those whose place is of a `kind` and
+        """A loop that puts rows behind their places, but for those whose place is of `cls` and
         behind the `floor`; a row that goes, and is the one that is `held`, is never left out."""
-        loop = GeneratedLoop("elements", "pairs, kind, floor, held")
+        loop = GeneratedLoop("elements", "pairs, cls, floor, held")
         place, behind = key_source(loop, self.by), ">" if self.smallest else "<"
         loop.template(
             _ELEMENTS, self.owner or self.by, "row", Element=Element, place=place, behind=behind
@@ -152,8 +152,8 @@ class TopRows(ByKey):
         was, lost, first = best, False, self.ranking.first
         forward = -1 if self.smallest else 1
         floor, held = (None, None) if best is None else best
-        kind = type(floor) if type(floor) in PLAIN else None
-        for each, weight in self.elements(pairs, kind, floor, held):
+        cls = type(floor) if type(floor) in PLAIN else None
+        for each, weight in self.elements(pairs, cls, floor, held):
             place, row = each
             if weight < 0:
                 if was is None or plainly(place, was[0]) == forward:

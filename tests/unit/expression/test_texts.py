@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import pytest
 import ebbflow as ef
 from ebbflow.expression import trace
 from ebbflow.expression.bytecode import Instruction
-from ebbflow.expression.node import METHODS, Row
+from ebbflow.expression.node import METHODS, SEARCHES, Row
 from ebbflow.expression.trace import Reading
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.rewrite import optimise
@@ -100,6 +102,42 @@ def test_a_method_of_a_text_never_raises(name: str) -> None:
     assert computes(fn.expression, [Part])
     assert never_raises(fn.expression, [Part])
     assert not computes(fn.expression, [Maybe])
+
+
+STEEL = re.compile("S.*l" + " of a kind" * 30)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_what_a_regular_expression_finds_is_traced_and_never_raises(name: str) -> None:
+    fn = Fn.of(eval(f"lambda p: STEEL.{name}(p.name) is None", {"STEEL": STEEL}), Part)
+    assert fn.expression is not None
+    made = Part("Steel" + " of a kind" * 30 + "s", 1, date(2000, 1, 1), None, None)
+    assert fn(made) is (name == "fullmatch")
+    assert fn(made._replace(name="no S"))
+    assert never_raises(fn.expression, [Part])
+    assert pickle.loads(pickle.dumps(fn.expression)) == fn.expression
+
+
+def test_regular_expressions_are_equal_where_all_of_them_is() -> None:
+    longer, ignoring = re.compile(STEEL.pattern + "y"), re.compile(STEEL.pattern, re.IGNORECASE)
+    made = [Fn.of(lambda p, of=of: of.search(p.name), Part) for of in (STEEL, longer, ignoring)]
+    again = re.compile(STEEL.pattern)
+    assert made[0].expression == Fn.of(lambda p: again.search(p.name), Part).expression
+    assert len({each.expression for each in made}) == len({each.fingerprint for each in made}) == 3
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda p: STEEL.sub("", p.name),
+        lambda p: STEEL.search(p.name, 1),
+        lambda p: STEEL.search(p.size),
+        lambda p: STEEL.pattern in p.name,
+        lambda p: STEEL,
+    ],
+)
+def test_other_uses_of_a_regular_expression_are_not_traced(call: Any) -> None:
+    assert trace(call, [Part]) is None
 
 
 def test_the_type_of_what_a_method_gives_is_known() -> None:

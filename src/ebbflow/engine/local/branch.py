@@ -42,7 +42,9 @@ class Branch(View[T, W]):
             first.in_rows()
         use_rows(program)  # which two can share
         trusting: bool = machine.trusting
-        copied = Machine(original.plan, trusting=trusting, stored=machine.stored)
+        copied = Machine(
+            original.plan, trusting=trusting, stored=machine.stored, narrow=machine.narrow
+        )
         super().__init__(original.plan, copied, check_input=not trusting)
         if machine.in_memory:
             use_memory(self._program)
