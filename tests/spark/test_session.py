@@ -221,7 +221,12 @@ def test_a_session_is_looked_at_once(spark: Any, monkeypatch: pytest.MonkeyPatch
     assert check_session(spark) is spark
 
 
-SETTINGS = {"spark.sql.ansi.enabled": "false", "spark.sql.adaptive.enabled": "true"}
+SETTINGS = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.inMemoryColumnarStorage.compressed": "true",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "1000000",
+}
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.streams.running import RunningStream
 from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.asked import input_change
+from ebbflow.engine.spark.tasks.asked import input_change, with_tables
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.gated import let_in, stage_gates
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -165,6 +165,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
         it may not be `empty` and there are no rows, there is none."""
         batches, epoch, started = self._replica.batches, self.epoch + 1, perf_counter()
         try:
+            given = with_tables(self.plan.sources, given, self.options)
             read = {name: self._given(name, change) for name, change in given.items()}
             with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                 running = perf_counter()

@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import reduce
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -26,7 +25,7 @@ from pyspark.sql import types as t
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.stage import Stage
 from ebbflow.engine.runtime.table.column_types import columns_of
-from ebbflow.engine.spark.borrowed import exact
+from ebbflow.engine.spark.borrowed import exact, persisted
 from ebbflow.engine.spark.bulk.correction import (
     ChangeLowering,
     ChangeRows,
@@ -107,8 +106,7 @@ def _query(
     frames = {
         name: frame if given[name].added else once_each(frame) for name, frame in frames.items()
     }
-    kept += [frame.persist(StorageLevel.MEMORY_AND_DISK) for frame in frames.values()
-             if not steady(frame)]  # fmt: skip
+    kept += [persisted(frame) for frame in frames.values() if not steady(frame)]
     tasks = max(tasks, sum(size(each) or 0 for each in given.values()) // ROWS)
     job = replace(epochs.job(tasks), bulk=True, anew=new is not None)
 
@@ -191,9 +189,9 @@ def _lines(
     for slot, count in uses.items():
         cells = lowered[slot].cells if slot in grouped else None
         if cells is not None:
-            kept.append(cells.persist(StorageLevel.MEMORY_AND_DISK))
+            kept.append(persisted(cells))
         elif count > 1 and slot in queries and not lowering.cheap(slot):
-            kept.append(lowering.rows(slot).persist(StorageLevel.MEMORY_AND_DISK))
+            kept.append(persisted(lowering.rows(slot)))
     writes = WriteRows if change is None else ChangeRows
     lines = [_store(writes, job, replica.parts.index(each[0]), *each) for each in writers]
     come = [lowering.rows(slot).mapInArrow(EnterTask(job, slot), SCHEMA) for slot in entered]

@@ -35,13 +35,12 @@ from threading import Event, RLock, Thread, current_thread
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.sinks.sink import Sinks, spans
-from ebbflow.engine.spark.borrowed import in_session, unprinted
+from ebbflow.engine.spark.borrowed import in_session, persisted, unprinted
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.tasks.epochs import SINGLE_TASK, InputChange, in_struct, side_by_side
 from ebbflow.engine.spark.tasks.single import struct_of
@@ -279,7 +278,7 @@ class RunningStream:
         if not apart and (few if size is None else size <= most):
             yield None if size is None else max(size, 1)
             return
-        batch.persist(StorageLevel.MEMORY_AND_DISK)
+        persisted(batch)
         try:
             yield _counted(batch)
         finally:

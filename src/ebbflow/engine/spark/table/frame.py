@@ -56,6 +56,7 @@ _SAME: dict[str, tuple[type[t.DataType], ...]] = {
     "time": (t.TimestampNTZType,),
     "instant": (t.TimestampType,),
 }
+_PLAIN = (t.LongType, t.DoubleType, t.BooleanType, t.StringType, t.DateType)
 
 
 def read(source: Source, given: Any) -> Any:
@@ -85,6 +86,21 @@ def frame_of(source: Source, frame: DataFrame) -> DataFrame:
     else:
         made = frame.withColumn(WEIGHT, weight).selectExpr(*texts, WEIGHT)
     return made if rows else made.filter(f"{WEIGHT} != 0")
+
+
+def same_as_table(source: Source, frame: DataFrame) -> bool:
+    """Whether a table with the rows of a frame is read as the frame is: every column is read, and
+    has a type that is one type of Arrow's."""
+    columns = dict(columns_of(source.type))
+    layout = layout_of(source, frame.columns)
+    schema = {field.name: field for field in frame.schema}
+    return (
+        layout.how != "images"
+        and {*schema} == {*columns, *([layout.by] if layout.how != "rows" else [])}
+        and len(schema) == len(frame.columns)
+        and all(isinstance(field.dataType, _PLAIN) for field in schema.values())
+        and all(_fits(schema[name], column) for name, column in columns.items())
+    )
 
 
 def _weight(source: Source, field: t.StructField, layout: Layout) -> Expression:

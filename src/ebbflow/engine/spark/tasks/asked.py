@@ -41,14 +41,20 @@ from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.table.given import rows_of, table_of, total
 from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.engine.spark.borrowed import unprinted
+from ebbflow.engine.spark.bulk.load import estimated
+from ebbflow.engine.spark.connect import steady
+from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.session import said_by
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
-from ebbflow.engine.spark.table.frame import frame_of
-from ebbflow.engine.spark.tasks.epochs import InputChange
+from ebbflow.engine.spark.table.frame import frame_of, same_as_table
+from ebbflow.engine.spark.tasks.epochs import BULK, STAGED, InputChange, epoch_failed
 from ebbflow.engine.spark.tasks.sending import COLUMNS_FROM
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.zset import ZSet, trusted
 
+_IN_MANY_TASKS = STAGED, BULK
 _ROWS = (ZSet, Mapping, list, tuple, set, frozenset)
 
 
@@ -69,6 +75,40 @@ def input_change(
     if source.key is None:
         raise no_key(source, change.verb)
     return _by_key(state, change, small)
+
+
+def with_tables(
+    sources: Mapping[str, Source], given: Mapping[str, Any], options: Options
+) -> Mapping[str, Any]:
+    """The same changes, with tables instead of DataFrames, where all of these are small and only
+    read rows: for Spark it is less work to collect each than to check and plan all as one query."""
+    frames = {name: each for name, each in given.items() if isinstance(each, DataFrame)}
+    if not frames or not frames.keys() <= sources.keys() or options.mode in _IN_MANY_TASKS:
+        return given
+    if any(map(_in_spark, given.values())):
+        return given
+    rows = 0
+    for name, frame in frames.items():
+        if frame.isStreaming or not same_as_table(sources[name], frame):
+            return given
+        size = estimated(frame)
+        if size is None or (rows := rows + size) > options.small or not steady(frame):
+            return given
+    return {**given, **{name: _collected(frame) for name, frame in frames.items()}}
+
+
+def _in_spark(change: Any) -> bool:
+    """Whether rows that are asked for by a request are in Spark."""
+    asked = isinstance(change, Request)
+    return asked and any(isinstance(each, DataFrame) for each in _parts(change))
+
+
+def _collected(frame: DataFrame) -> Any:
+    try:
+        with unprinted():
+            return frame.toArrow()
+    except Exception as error:
+        raise epoch_failed(error) from said_by(error)
 
 
 def _by_key(state: Any, request: Request, small: int) -> InputChange:
@@ -168,12 +208,16 @@ def _small(request: Request | None, rows: dict[Any, int], table: Any) -> InputCh
 
 def _require_end(source: Source, change: Any) -> None:
     """Refuse a streaming DataFrame, also in a request."""
-    parts: tuple[Any, ...] = (change,)
-    if isinstance(change, Request):
-        parts = getattr(change, "rows", None), getattr(change, "delete", None)
-    if any(isinstance(each, DataFrame) and each.isStreaming for each in parts):
+    if any(isinstance(each, DataFrame) and each.isStreaming for each in _parts(change)):
         raise ChangeError(
             f"input {source.name!r}: a streaming DataFrame has no end, and a step needs one",
             created=source.place,
             remedy=f"view.stream({source.name}=...), which steps with every batch of it",
         )
+
+
+def _parts(change: Any) -> tuple[Any, ...]:
+    """What a change has rows in."""
+    if isinstance(change, Request):
+        return getattr(change, "rows", None), getattr(change, "delete", None)
+    return (change,)

@@ -27,9 +27,9 @@ from ebbflow.change.requests import Forget, Request
 from ebbflow.engine.runtime.edits import key_of
 from ebbflow.engine.runtime.events import Edits, Events
 from ebbflow.engine.runtime.table.given import table_of
-from ebbflow.engine.spark.borrowed import plan, unprinted
+from ebbflow.engine.spark.borrowed import plan, unlimited, unprinted
 from ebbflow.engine.spark.options import SMALL
-from ebbflow.engine.spark.session import failed, said_by
+from ebbflow.engine.spark.session import SparkError, failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.alone import WITH_TASK, LoneTasks
 from ebbflow.engine.spark.tasks.leader import Leader
@@ -384,7 +384,8 @@ def gathered(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Lin
 
     def run() -> list[Any]:
         plan(lines, once=once)
-        return lines.collect()
+        with unlimited(lines.sparkSession):
+            return lines.collect()
 
     return ran(run, job)
 
@@ -398,9 +399,14 @@ def ran(run: Callable[[], Iterable[Any]], job: EpochJob) -> list[Line]:
         reported = error_in(str(error), job.secret)
         if reported is not None:
             return [TaskReport(error=reported).line()]
-        what = "the epoch failed in Spark, and changed nothing"
-        raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
+        raise epoch_failed(error) from said_by(error)
     return [(task, port, bytes(blob)) for task, port, blob in found]
+
+
+def epoch_failed(error: Exception) -> SparkError:
+    """What to raise `from said_by(error)` when a job of an epoch has failed."""
+    what = "the epoch failed in Spark, and changed nothing"
+    return failed(error, what, "; the epoch can be stepped again")
 
 
 def reports_of(lines: Iterable[Line]) -> list[TaskReport]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Self
 
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -22,7 +21,7 @@ from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.replaced import chooser, outside
 from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of, comparable
-from ebbflow.engine.spark.borrowed import exact, unprinted
+from ebbflow.engine.spark.borrowed import exact, persisted, unprinted
 from ebbflow.engine.spark.native.functions import native_truth, quoted
 from ebbflow.engine.spark.native.lowering import once_each
 from ebbflow.engine.spark.native.values import NotNative
@@ -76,7 +75,7 @@ class Replacing:
         for row in () if stray is None else _ran(stray.limit(1).toArrow, job).to_batches():
             for each in from_arrow(row, source.type)[0]:
                 raise outside(source, each)
-        self.kept.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
+        self.kept.append(persisted(frame))
         return InputChange(None, None, frame, size=_ran(frame.count, job))
 
     def _difference(
