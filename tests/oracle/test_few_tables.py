@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
@@ -192,3 +193,16 @@ def test_a_change_that_was_given_stays_as_it_is_and_cannot_be_written_to() -> No
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     assert dict(changes[1].items()) == {(7, 1, 10): -1, (7, 2, 30): 1}
+
+
+@pytest.mark.parametrize("test", [lambda part: part.id > 0, None])
+def test_a_few_rows_that_pass_as_they_came_can_be_pickled_and_given_again(test: Any) -> None:
+    parts = ef.Input("parts", Part)
+    program = parts if test is None else parts.filter(test)
+    view, other = program.run(columns=True), program.run(columns=True)
+    given = [(Part(1, 0.5, 1), 1), (Part(2, float("inf"), 1), 2)]
+    right, change = ef.ZSet(total(given)), view.step(parts=arrays(given))
+    assert change == right
+    assert pickle.loads(pickle.dumps(change)) == right
+    assert other.step(parts=change) == right
+    assert change.to_numpy()["size"].tolist() == [0.5, float("inf")]

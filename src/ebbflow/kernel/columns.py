@@ -253,8 +253,7 @@ class OneArray(Columns):
     def arrays(self) -> dict[str, Any]:
         if not _are_ints(self.type):
             return super().arrays()
-        self.array.setflags(False)
-        return dict(zip(_weighted_names(self.type), self.array, strict=True))
+        return dict(zip(_weighted_names(self.type), read_only(self.array), strict=True))
 
     def __len__(self) -> int:
         return len(self.array[-1])
@@ -320,7 +319,7 @@ def columns_of_rows(weights: Mapping[Any, int], row_type: Any, texts: Texts) -> 
         raise DoesNotFit("a weight of more than 64 bits") from error
     made = Columns(row_type, fields, _moderate(counts), texts, canonical=True)
     if isinstance(weights, dict):
-        made.__dict__["rows"] = weights
+        made.__dict__["rows"] = weights if type(weights) is dict else dict(weights)
     return made
 
 

@@ -39,8 +39,8 @@ ALL: tuple[Rewrite, ...] = (*FIRST, push_projections, share, fuse)
 def optimise(plan: Plan, rewrites: Iterable[Rewrite] = LOCAL) -> Plan:
     """The plan after these rewrites, in order.
 
-    `LOCAL` is what pays in memory; `ALL` has all projections, for state that is written down. Doing
-    it again changes nothing.
+    `LOCAL` is what pays in memory; `ALL` has all projections, for state that is written down, or
+    is in columns. Doing it again changes nothing.
 
     >>> from ebbflow.flow.plan import Filter, Map, Source
     >>> from ebbflow.fn import Fn

@@ -59,9 +59,10 @@ def push_projections(plan: Plan, *, apart: bool = False) -> Plan:
     what any of them reads. A field that nobody reads is no longer computed, where that cannot fail.
     Where a dropped field told 1 from 1.0, which are equal, one of the two stands for both.
 
-    It pays where rows are written down: what Spark keeps and shuffles. It does not in memory,
-    where an index refers to the row that is there anyway, and a narrower one is a new tuple; there
-    only joins make narrower rows (`narrow_joins`).
+    It pays where rows are written down: what Spark keeps and shuffles; and in columns, where every
+    field is kept apart. It does not for rows in memory, where an index refers to the row that is
+    there anyway, and a narrower one is a new tuple; there only joins make narrower rows
+    (`narrow_joins`).
 
     >>> from ebbflow.flow.plan import Source
     >>> from ebbflow.reducer import sum
