@@ -337,3 +337,10 @@ def test_004_O7_trees_are_shown_compared_copied_and_pickled_as_values() -> None:
         assert again.add("c").total == "aaabcnn"
     assert tree != Tree.of("banan", key=str.upper)
     assert tree != "banana"
+
+
+def test_a_tree_of_very_many_copies_is_stored_and_shown_by_its_elements() -> None:
+    tree = Tree.counted([("a", 2**62), ("b", 2**40)])
+    assert pickle.loads(pickle.dumps(tree)) == tree
+    assert repr(tree) == f"Tree.counted([('a', {2**62}), ('b', {2**40})])"
+    assert tree.invariant()

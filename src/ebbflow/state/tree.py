@@ -359,15 +359,16 @@ class Tree(Generic[T]):
         form = self._form
         functions = {"key": form.key, "value": form.value, "merge": form.merge}
         given = [f"{name}={function_name(f)}" for name, f in functions.items() if f is not None]
-        return f"Tree.counted({', '.join([repr(list(self)), *given])})"
+        return f"Tree.counted({', '.join([repr(list(iter(self))), *given])})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         form = self._form
-        return _again, (list(self), form.key, form.value, form.merge, form.widths, form.memos)
+        elements = list(iter(self))  # a list of the tree itself would have room for every copy
+        return _again, (elements, form.key, form.value, form.merge, form.widths, form.memos)
 
     def invariant(self) -> bool:
         """Whether order, balance, counts and totals are all as they should be. For tests."""
-        form, elements = self._form, list(self)
+        form, elements = self._form, list(iter(self))
         tokens = [form.token(x) for x, _ in elements]
         return (
             self.distinct == len(elements)
