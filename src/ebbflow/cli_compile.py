@@ -45,6 +45,11 @@ class _Reading(NamedTuple):
     value: float
 
 
+class _Note(NamedTuple):
+    id: int
+    text: str
+
+
 def run_compile(asked: argparse.Namespace) -> int:
     """Compile all kernels, and say so."""
     if missing():
@@ -87,7 +92,8 @@ def _run(view: Any, count: int) -> None:
         for given in (rows, table):
             view.step(**{name: given})
     readings = ZSet.of(_Reading(i, i / 2) for i in range(count)).to_arrow(_Reading, weights=False)
-    view.step(readings=readings)
+    notes = ZSet.of(_Note(i, f"note {i}") for i in range(count)).to_arrow(_Note, weights=False)
+    view.step(readings=readings, notes=notes)
     view.step(readings={name: readings[name].to_numpy() for name in readings.column_names})
     for given in (shops, ZSet.of(shops[1:]).to_arrow(_Shop, weights=False)):
         view.step(keyed=ef.upsert(given))
@@ -105,12 +111,19 @@ def _programs() -> list[Any]:
     groups = sales.group_by("city")
     return [
         ef.Input("readings", _Reading).filter(lambda row: row.value > 1),
+        ef.Input("notes", _Note).filter(lambda row: "7" in row.text),
         sales.filter(lambda row: row.price > 2),
         groups.agg(n=ef.count(), sum=ef.sum("price"), mean=ef.mean("rate")),
         groups.agg(least=ef.min("price"), most=ef.max("rate"), cities=ef.count_distinct("city")),
         groups.agg(first=ef.min("city"), last=ef.max("day")),
         sales.join(shops, on="city"),
         sales.join(keyed, on="city", how="semi"),
+        sales.join(shops, on="city", how="semi", where=ef.ne("price", "size")),
+        sales.filter(
+            lambda row, one: row.price * one.n > one.sum,
+            groups.agg(n=ef.count(), sum=ef.sum("price")),
+            on="city",
+        ),
         sales.select("city", "price").distinct(),
         groups.agg(cheapest=ef.first("city", by="price"), last=ef.last("price", by="city")),
         groups.agg(spread=ef.stddev("price"), middle=ef.variance("rate")),
