@@ -225,7 +225,6 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.inMemoryColumnarStorage.compressed": "true",
-    "spark.sql.execution.arrow.maxBytesPerBatch": "1000000",
 }
 
 

@@ -123,3 +123,23 @@ def test_what_is_large_or_computed_or_has_more_columns_stays_in_spark(
     with PROGRAM.run(ef.spark(spark, path=tmp_path / "other", small=1)) as view:
         view.step(sales=plain)
     assert not collected
+
+
+def test_a_frame_of_more_rows_than_spark_guessed_is_not_collected_as_a_whole(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal rows take next to no room in a file, by whose size Spark guesses how many there are."""
+    sizes: list[int] = []
+    real = asked._collected
+
+    def collected(each: Any) -> Any:
+        table = real(each)
+        sizes.append(table.num_rows)
+        return table
+
+    monkeypatch.setattr(asked, "_collected", collected)
+    many = frame(spark, tmp_path / "a.parquet", [(FIRST[2][0], 1)] * 50_000)
+    with PROGRAM.run(ef.spark(spark, path=tmp_path / "state", small=1_000)) as view:
+        view.step(sales=many)
+        assert [row.n for row in view.zset()["shops"]] == [50_000]
+    assert sizes == [1_001]

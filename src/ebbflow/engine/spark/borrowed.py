@@ -4,9 +4,6 @@ Spark reads some settings when a query is made (ANSI arithmetic), some when it i
 execution), and neither when it runs. So they are set for just that long, by one thread at a time,
 and put back whatever happens. And what a job of ours raises is not printed as well.
 
-How large a batch for Python may be is read while a query runs (`unlimited`). It is set for as long
-as jobs of ours run, in whatever threads; no other job can tell the difference but by its speed.
-
 A session of Spark Connect reads them when a query runs, for all of it, those parts that somebody
 else has made included. So there nothing is set: without ANSI arithmetic there are no bulk loads
 (`is_exact`), and adaptive execution makes some jobs more.
@@ -31,10 +28,7 @@ _SIMPLE = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
 _SIMPLER = "SPARK_SIMPLIFIED_TRACEBACK"
 """What queries have in the environment of their workers, where that is set."""
 _COMPRESSED = "spark.sql.inMemoryColumnarStorage.compressed"
-_BYTES, _UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
 _setting = RLock()
-_unlimited: dict[str, tuple[int, str]] = {}
-"""By session, how many jobs of ours run in it, and what limit its batches had before."""
 
 
 @contextmanager
@@ -69,31 +63,6 @@ def persisted(frame: DataFrame) -> DataFrame:
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
     with _set(frame.sparkSession, _COMPRESSED, "false"):
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
-
-
-@contextmanager
-def unlimited(session: SparkSession) -> Iterator[None]:
-    """Run a query whose batches for Python have a limit in rows only. Where they have one in bytes
-    as well, Spark computes their size after every row, which took a seventh of a load. This one is
-    read while a query runs: it is put back when the last job of ours in this session has ended."""
-    if is_connect(session):
-        yield
-        return
-    name = str(session._jsparkSession.sessionUUID())
-    with _setting:
-        count, was = _unlimited.get(name) or (0, str(session.conf.get(_BYTES)))
-        _unlimited[name] = count + 1, was
-    try:
-        session.conf.set(_BYTES, _UNLIMITED)
-        yield
-    finally:
-        with _setting:
-            count, was = _unlimited.pop(name)
-            if count > 1:
-                _unlimited[name] = count - 1, was
-            else:
-                with suppress(Exception):  # of a session that was stopped meanwhile
-                    session.conf.set(_BYTES, was)
 
 
 def is_exact(session: SparkSession) -> bool:

@@ -81,7 +81,9 @@ def with_tables(
     sources: Mapping[str, Source], given: Mapping[str, Any], options: Options
 ) -> Mapping[str, Any]:
     """The same changes, with tables instead of DataFrames, where all of these are small and only
-    read rows: for Spark it is less work to collect each than to check and plan all as one query."""
+    read rows: for Spark it is less work to collect each than to check and plan all as one query.
+    How many rows there are is a guess of Spark's; so no more are collected than small changes have,
+    and if there are more, the frames stay what they are."""
     frames = {name: each for name, each in given.items() if isinstance(each, DataFrame)}
     if not frames or not frames.keys() <= sources.keys() or options.mode in _IN_MANY_TASKS:
         return given
@@ -94,7 +96,14 @@ def with_tables(
         size = estimated(frame)
         if size is None or (rows := rows + size) > options.small or not steady(frame):
             return given
-    return {**given, **{name: _collected(frame) for name, frame in frames.items()}}
+    tables: dict[str, Any] = {}
+    left = options.small
+    for name, frame in frames.items():
+        tables[name] = table = _collected(frame.limit(left + 1))
+        left -= table.num_rows
+        if left < 0:
+            return given
+    return {**given, **tables}
 
 
 def _in_spark(change: Any) -> bool:

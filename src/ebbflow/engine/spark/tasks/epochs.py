@@ -27,7 +27,7 @@ from ebbflow.change.requests import Forget, Request
 from ebbflow.engine.runtime.edits import key_of
 from ebbflow.engine.runtime.events import Edits, Events
 from ebbflow.engine.runtime.table.given import table_of
-from ebbflow.engine.spark.borrowed import plan, unlimited, unprinted
+from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.options import SMALL
 from ebbflow.engine.spark.session import SparkError, failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
@@ -384,8 +384,7 @@ def gathered(lines: DataFrame, job: EpochJob, *, once: bool = False) -> list[Lin
 
     def run() -> list[Any]:
         plan(lines, once=once)
-        with unlimited(lines.sparkSession):
-            return lines.collect()
+        return lines.collect()
 
     return ran(run, job)
 
