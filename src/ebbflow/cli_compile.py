@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import ebbflow as ef
-from ebbflow.errors import CheckError, EbbflowError
+from ebbflow.errors import CheckError, EbbflowError, install
 from ebbflow.flow.running import planned
-from ebbflow.kernel import NEEDED, missing
+from ebbflow.kernel import missing
 from ebbflow.zset import ZSet
 
 MANY = 1200
@@ -45,7 +45,7 @@ class _Reading(NamedTuple):
     value: float
 
 
-class _Note(NamedTuple):
+class _Message(NamedTuple):
     id: int
     text: str
 
@@ -55,7 +55,7 @@ def run_compile(asked: argparse.Namespace) -> int:
     if missing():
         raise CheckError(
             f"there are no kernels to compile: {', '.join(missing())} is not installed",
-            remedy="pip install 'ebbflow[fast]', for " + ", ".join(NEEDED),
+            remedy=install("fast"),
         )
     compile_kernels()
     print("all kernels are compiled")
@@ -92,7 +92,9 @@ def _run(view: Any, count: int) -> None:
         for given in (rows, table):
             view.step(**{name: given})
     readings = ZSet.of(_Reading(i, i / 2) for i in range(count)).to_arrow(_Reading, weights=False)
-    notes = ZSet.of(_Note(i, f"note {i}") for i in range(count)).to_arrow(_Note, weights=False)
+    notes = ZSet.of(_Message(i, f"note {i}") for i in range(count)).to_arrow(
+        _Message, weights=False
+    )
     view.step(readings=readings, notes=notes)
     view.step(readings={name: readings[name].to_numpy() for name in readings.column_names})
     for given in (shops, ZSet.of(shops[1:]).to_arrow(_Shop, weights=False)):
@@ -111,7 +113,7 @@ def _programs() -> list[Any]:
     groups = sales.group_by("city")
     return [
         ef.Input("readings", _Reading).filter(lambda row: row.value > 1),
-        ef.Input("notes", _Note).filter(lambda row: "7" in row.text),
+        ef.Input("notes", _Message).filter(lambda row: "7" in row.text),
         sales.filter(lambda row: row.price > 2),
         groups.agg(n=ef.count(), sum=ef.sum("price"), mean=ef.mean("rate")),
         groups.agg(least=ef.min("price"), most=ef.max("rate"), cities=ef.count_distinct("city")),

@@ -39,4 +39,4 @@ def test_what_the_command_says(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> 
     assert cli.main(["compile"]) == 2
     said = capsys.readouterr().err
     assert "there are no kernels to compile: numba is not installed" in said
-    assert "pip install 'ebbflow[fast]'" in said
+    assert "pip install '.[fast]' in a clone" in said
