@@ -119,7 +119,7 @@ CASES: list[tuple[r.Reducer, str, tuple[str, Any]]] = [
     (r.rank(50), "ints", SORTED),
     (r.approx_quantile(0.9), "floats", SORTED),
     (r.arg_max(lambda x: -x), "ints", SORTED),
-    (r.first(None, by=lambda x: x), "ints", SORTED),
+    (r.first(None, order=lambda x: x), "ints", SORTED),
     (r.collect(), "ints", SORTED),
     (r.string_agg(), "ints", SORTED),
     (r.count() & r.sum() & r.max(), "ints", SORTED),

@@ -49,7 +49,7 @@ def program(query: str) -> Any:
     tens = ef.Input("left", Left).filter(lambda row: row.x % 10 == 0)
     fives = ef.Input("right", Right).filter(lambda row: row.y % 5 == 0)
     pairs = tens.join(fives, left_on=lambda row: row.x % 500, right_on=lambda row: row.y % 1000)
-    return pairs if query == "pairs" else pairs.top_k(1, by=lambda pair: (pair.x, pair.y))
+    return pairs if query == "pairs" else pairs.top_k(1, order=lambda pair: (pair.x, pair.y))
 
 
 class InRows:

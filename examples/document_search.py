@@ -62,7 +62,7 @@ answers = (
 program = ef.program(
     index=index.group_by("word").agg(n=ef.count(), documents=ef.set_of("id")),
     answers=answers,
-    best=answers.top_k(1, by="score", per="query"),
+    best=answers.top_k(1, order="score", per="query"),
 )
 
 start = {

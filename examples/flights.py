@@ -77,7 +77,7 @@ timed = trips.select(
     "origin", "destination", "flights", "price", hours=lambda t: (t.arrives - t.departs) / 60
 )
 program = ef.program(
-    offers=timed.top_k(2, by="price", per=("origin", "destination"), smallest=True),
+    offers=timed.top_k(2, order="price", per=("origin", "destination"), smallest=True),
     fastest=timed.group_by("origin", "destination").agg(
         hours=ef.min("hours"), flights=ef.arg_min("hours", "flights")
     ),

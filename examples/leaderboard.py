@@ -49,9 +49,9 @@ ranking = (
 champions = ranking.filter(lambda row: row.place == 1)
 program = ef.program(
     ranking=ranking,
-    podium=best.top_k(3, by="score", per="season"),
+    podium=best.top_k(3, order="score", per="season"),
     titles=champions.group_by("player").agg(
-        titles=ef.count(), first=ef.first("season", by="season"), seasons=ef.set_of("season")
+        titles=ef.count(), first=ef.first("season", order="season"), seasons=ef.set_of("season")
     ),
 )
 

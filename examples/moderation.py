@@ -49,7 +49,7 @@ items = pending.group_by("post", "text").agg(
     reason=ef.mode("reason"),
 )
 program = ef.program(
-    queue=items.top_k(3, by=lambda item: (item.severity, item.reporters)),
+    queue=items.top_k(3, order=lambda item: (item.severity, item.reporters)),
     backlog=items.group_by("severity").agg(posts=ef.count()),
     handled=posts.join(actions, left_on="id", right_on="post", how="semi"),
 )

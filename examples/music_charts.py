@@ -57,7 +57,7 @@ chart = (
     .agg(plays=ef.count(), fans=ef.count_distinct("listener"))
     .filter(lambda row: row.fans > 1)
     .map(entry)
-    .top_k(2, by=lambda entry: (entry.plays, entry.song), per="week")
+    .top_k(2, order=lambda entry: (entry.plays, entry.song), per="week")
 )
 moves = chart.join(chart.map(a_week_later), on=("week", "song"), how="full", select=move)
 program = ef.program(

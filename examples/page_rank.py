@@ -60,7 +60,7 @@ def ranked(rounds: int) -> ef.Collection:
 
 
 ranks = ranked(ROUNDS)
-program = ef.program(ranks=ranks, best=ranks.top_k(3, by="rank"))
+program = ef.program(ranks=ranks, best=ranks.top_k(3, order="rank"))
 
 start = {
     "links": [

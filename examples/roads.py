@@ -59,7 +59,7 @@ def nearest(near: ef.Collection) -> ef.Collection:
 
 def shortest(ways: ef.Collection) -> ef.Collection:
     on = ways.join(open_roads, left_on="place", right_on="a", select=along)
-    return (ways + on).top_k(1, by=("km", "path"), per="place", smallest=True)
+    return (ways + on).top_k(1, order=("km", "path"), per="place", smallest=True)
 
 
 distances = depots.map(lambda name: Distance(name, 0)).iterate(nearest)

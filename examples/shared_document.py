@@ -45,7 +45,7 @@ found = (
 program = ef.program(
     outline=outline,
     sizes=documents.select("id", size=text.length("body"), lines=text.count("\n")("body")),
-    frequent=counts.top_k(2, by="n"),
+    frequent=counts.top_k(2, order="n"),
     found=found,
 )
 

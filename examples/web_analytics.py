@@ -38,7 +38,11 @@ human = hits.join(robots, on="visitor", how="anti")
 visits = (
     human.session("minute", 30, per="visitor")
     .group_by("visitor", "window_start")
-    .agg(pages=ef.count(), entry=ef.first("page", by="minute"), exit=ef.last("page", by="minute"))
+    .agg(
+        pages=ef.count(),
+        entry=ef.first("page", order="minute"),
+        exit=ef.last("page", order="minute"),
+    )
 )
 bounces = visits.group_by("entry").agg(
     visits=ef.count(),

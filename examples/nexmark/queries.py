@@ -77,13 +77,13 @@ def q5() -> Any:
         .group_by("auction", "window_start", "window_end")
         .agg(bids=ef.count())
     )
-    return counts.top_k(1, by="bids", per=("window_start", "window_end"), ties=True)
+    return counts.top_k(1, order="bids", per=("window_start", "window_end"), ties=True)
 
 
 def q6() -> Any:
     """The average price of the last ten auctions of each seller."""
     sold = _in_time().group_by("seller", "auction", "expires").agg(final=ef.max("price"))
-    last = sold.last(10, by=("expires", "auction"), per="seller")
+    last = sold.last(10, order=("expires", "auction"), per="seller")
     return last.group_by("seller").agg(average=ef.mean("final"))
 
 
@@ -92,7 +92,7 @@ def q7() -> Any:
     return (
         bid.select("auction", "bidder", "price", "date_time")
         .tumbling("date_time", SPAN)
-        .top_k(1, by="price", per="window_start", ties=True)
+        .top_k(1, order="price", per="window_start", ties=True)
         .select("auction", "bidder", "price", "date_time")
     )
 
@@ -110,7 +110,7 @@ def q9() -> Any:
     """The winning bid of each auction: the highest while it was open, and of those the first."""
     return (
         _in_time()
-        .top_k(1, by=("price", lambda row: -row.date_time), per="auction")
+        .top_k(1, order=("price", lambda row: -row.date_time), per="auction")
         .select("auction", "item_name", "seller", "category", "bidder", "price", "date_time")
     )
 
@@ -212,12 +212,12 @@ def q17() -> Any:
 
 def q18() -> Any:
     """The last bid of each bidder for each auction."""
-    return bid.last(by="date_time", per=("bidder", "auction"))
+    return bid.last(order="date_time", per=("bidder", "auction"))
 
 
 def q19() -> Any:
     """The ten highest bids for each auction; of equal ones, the last."""
-    return bid.top_k(10, by=("price", "date_time"), per="auction")
+    return bid.top_k(10, order=("price", "date_time"), per="auction")
 
 
 def q20() -> Any:

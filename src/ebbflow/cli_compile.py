@@ -127,9 +127,9 @@ def _programs() -> list[Any]:
             on="city",
         ),
         sales.select("city", "price").distinct(),
-        groups.agg(cheapest=ef.first("city", by="price"), last=ef.last("price", by="city")),
+        groups.agg(cheapest=ef.first("city", order="price"), last=ef.last("price", order="city")),
         groups.agg(spread=ef.stddev("price"), middle=ef.variance("rate")),
-        sales.top_k(2, by="price", per="city"),
-        sales.top_k(2, by=("city", ef.desc("rate"))),
+        sales.top_k(2, order="price", per="city"),
+        sales.top_k(2, order=("city", ef.desc("rate"))),
         sales.join(shops, on="city").filter(lambda row: 1 // (row.id - REFUSED) <= 0).distinct(),
     ]

@@ -95,6 +95,10 @@ class UnknownVerb(CompositionError, AttributeError):
     """A collection was asked for something it does not have."""
 
 
+class UnknownArgument(CompositionError, TypeError):
+    """A function or a method was given other arguments than it takes."""
+
+
 class FunctionFailed(EbbflowError):
     """A function of the user's raised on a row; the epoch changed nothing. Its cause is chained."""
 

@@ -36,7 +36,7 @@ class Order(NamedTuple):
 orders = ef.Input("orders", Order)
 paid = orders.filter(lambda order: order.price > 0)
 by_city = paid.group_by("city").agg(n=ef.count(), total=ef.sum("price"))
-program = ef.program(by_city=by_city, best=paid.top_k(1, by="price", per="city"))
+program = ef.program(by_city=by_city, best=paid.top_k(1, order="price", per="city"))
 
 spark = session(**{
     "spark.master": "local-cluster[2,1,1024]",

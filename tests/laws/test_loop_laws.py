@@ -123,7 +123,7 @@ BY_KEY: dict[str, Any] = {
     "distinct": LEFT.distinct(),
     "reduce": LEFT.group_by(lambda r: r[0]).reduce(ef.sum(lambda r: r[1])),
     "median": LEFT.group_by(lambda r: r[0]).reduce(ef.median(lambda r: r[1])),
-    "top_k": LEFT.top_k(2, by=lambda r: r[1]),
+    "top_k": LEFT.top_k(2, order=lambda r: r[1]),
     "session": LEFT.session(lambda r: r[1], 1, per=lambda r: r[0]),
 }
 TWO = {"left_on": lambda r: r[0], "right_on": lambda r: r[1]}

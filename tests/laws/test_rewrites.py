@@ -187,9 +187,9 @@ FAILING: dict[str, ef.Collection] = {
     "a reducer that a filter passes": orders.group_by("city").reduce(
         ef.sum(lambda o: 100 // o.price)
     ).filter(lambda o: o.city == "Rome"),
-    "an order that a filter passes": orders.top_k(1, by=lambda o: 6 // o.price, per="city").filter(
-        lambda o: o.city == "Rome"
-    ),
+    "an order that a filter passes": orders.top_k(
+        1, order=lambda o: 6 // o.price, per="city"
+    ).filter(lambda o: o.city == "Rome"),
     "a field that nobody reads": orders.select("city", "price", part=lambda o: 100 // o.price)
     .group_by("city").agg(total=ef.sum("price")),
     "maps one after the other": orders.select("city", part=lambda o: 100 // o.price).select("city"),
@@ -239,7 +239,7 @@ def refuted(rows: ef.Collection, rewrite: Rewrite, *, epochs: Any = None) -> boo
     return False
 
 
-best = orders.top_k(1, by="price", per="city")
+best = orders.top_k(1, order="price", per="city")
 
 
 def test_planted_a_filter_pushed_into_the_wrong_side_of_an_anti_join(
@@ -307,7 +307,7 @@ def test_planted_top_k_loses_a_field_that_decides_between_equals(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     swapped = orders.map(lambda o: Order(o.customer, o.id, o.city, 0), type=Order)
-    rows = swapped.top_k(1, by="price", per="city").group_by("city").agg(n=ef.sum("customer"))
+    rows = swapped.top_k(1, order="price", per="city").group_by("city").agg(n=ef.sum("customer"))
     assert not refuted(rows, push_projections)
     monkeypatch.setattr(projections, "_first_fields", lambda kind, names: names)
     assert refuted(rows, push_projections)

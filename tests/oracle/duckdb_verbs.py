@@ -219,8 +219,8 @@ class Writer(ShapeWriter):
                 first = f'first({q} ORDER BY "{by}", {q} NULLS FIRST)'
                 last = f'first({q} ORDER BY "{by}" DESC, {q} DESC NULLS LAST)'
                 made += [
-                    (ef.first(x, by=what(by)), first, kind),
-                    (ef.last(x, by=what(by)), last, kind),
+                    (ef.first(x, order=what(by)), first, kind),
+                    (ef.last(x, order=what(by)), last, kind),
                 ]
         python, sql = self.condition(of)
         made += [(ef.bool_and(function(python)), f"bool_and({sql})", "bool")]
@@ -272,7 +272,7 @@ class Writer(ShapeWriter):
             f"QUALIFY row_number() OVER ({part}ORDER BY {order}) <= {n}",
             of.fields,
         )
-        return Table(of.rows.top_k(n, by=by, per=per, smallest=smallest), made, of.fields)
+        return Table(of.rows.top_k(n, order=by, per=per, smallest=smallest), made, of.fields)
 
     def _timed(self, fits: Callable[[Table], object]) -> tuple[Table, str, bool] | None:
         of = self.one(

@@ -93,7 +93,7 @@ OUTPUTS: dict[str, Any] = {
         lambda row: "e" in row.value
     ),
     "texts": docs.group_by("owner").agg(least=ef.min("body"), n=ef.count_distinct("body")),
-    "top": loud.top_k(1, by="up", per="owner"),
+    "top": loud.top_k(1, order="up", per="owner"),
     "numbers": docs.through(lists.items("items"), per="id", type=int),
     "fields": docs.select("id", "tags", "scores", "items"),
 }  # fmt: skip

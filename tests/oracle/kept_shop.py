@@ -38,7 +38,7 @@ def shop(least: int = 0) -> Any:
     return ef.program(
         joined=joined,
         lands=joined.group_by("land").agg(total=ef.sum("price"), most=ef.max("price")),
-        best=paid.top_k(2, by="price", per="city"),
+        best=paid.top_k(2, order="price", per="city"),
         cities=orders.select("city").distinct(),
     )
 

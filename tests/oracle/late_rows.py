@@ -38,7 +38,7 @@ def program(hits: Any) -> Any:
         medians=sliding.group_by("window_start", "page").agg(middle=ef.median("size")),
         visits=visits.group_by("page", "window_start", "window_end").agg(n=ef.count()),
         listed=visits.group_by("page", "window_start", "window_end").agg(all=ef.collect("size")),
-        best=counts.top_k(1, by="n", per="window_end"),
+        best=counts.top_k(1, order="n", per="window_end"),
         seen=renamed.select("page", "window_end").distinct(),
         both=(hits + hits).tumbling("at", 10).group_by("window_end").agg(n=ef.count()),
         total=counts.group_by("page").agg(n=ef.sum("n")),

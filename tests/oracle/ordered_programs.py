@@ -49,7 +49,7 @@ def top(random: Random) -> Any:
         offset = random.choice([0, 1, 2, 5])
         return rows.limit(n, order=by, per=per, offset=offset, descending=random.random() < 0.3)
     smallest, ties = random.random() < 0.5, random.random() < 0.2 and not isinstance(by, tuple)
-    found: Any = rows.top_k(n, by=by, per=per, smallest=smallest, ties=ties)
+    found: Any = rows.top_k(n, order=by, per=per, smallest=smallest, ties=ties)
     if shape == 3:
         return found.group_by("city").agg(n=ef.count(), sum=ef.sum("id"))
     return found
@@ -68,7 +68,7 @@ def ends(random: Random) -> Any:
     made: list[Any] = [ef.min("city"), ef.max("city"), ef.max(lambda r: r.city[1:])]
     if rows is shops:
         made += [ef.min("owner"), ef.max("owner")]
-    made += [ef.first(part(), by=part()), ef.last(part(), by=part())]
+    made += [ef.first(part(), order=part()), ef.last(part(), order=part())]
     made += [ef.arg_min(part(), part()), ef.arg_max(part(), part())]
     others = [ef.count(), ef.max(part()), ef.count_distinct(part()), ef.min(part())]
     if random.random() < 0.3:  # no minimum and no maximum: the rows are not kept

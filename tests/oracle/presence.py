@@ -93,7 +93,7 @@ TABLE: dict[str, tuple[Any, Callable[[Weights, Weights], Weights]]] = {
 REFUSED = {
     "reduce": A.reduce(ef.count()),
     "agg": A.group_by("k").agg(n=ef.sum("v")),
-    "top_k": A.top_k(1, by="v"),
+    "top_k": A.top_k(1, order="v"),
     "session": A.session("v", 1),
     "through": A.through(ef.operator.distinct()),
 }

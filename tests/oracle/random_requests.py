@@ -166,7 +166,7 @@ class RandomRequests:
         self._happen(source, held, by, [*events, *((key, None, None) for key in gone)])
         named = None if source.sequence is not None else by
         last = "last" if by is None else "error"
-        return upsert(rows, delete=gone, missing=missing, duplicates=last, by=named)
+        return upsert(rows, delete=gone, missing=missing, duplicates=last, order=named)
 
     def _gone(self, source: Source, held: Held, rows: list[Any]) -> list[Any]:
         """Some keys that are there or not, and none of these rows."""

@@ -84,12 +84,12 @@ QUESTIONS: dict[str, tuple[Any, str]] = {
         "select count(*), max(v) from a having count(*) > 0",
     ),
     "top 2": (
-        A.top_k(2, by="v", per="k"),
+        A.top_k(2, order="v", per="k"),
         "select k, v, s from (select *, row_number() over "
         "(partition by k order by v desc, s desc) as place from a) where place <= 2",
     ),
     "bottom 3": (
-        A.top_k(3, by="v", smallest=True),
+        A.top_k(3, order="v", smallest=True),
         "select * from a order by v, k, s limit 3",
     ),
     "tumbling": (

@@ -100,13 +100,13 @@ def some(count: int, seed: int) -> ZSet[Any]:
 def program(**more: Any) -> Any:
     """Tops and ends of all kinds, with what is behind them."""
     sales = ef.Input("sales", Sale)
-    best = sales.top_k(2, by="price", per="city")
+    best = sales.top_k(2, order="price", per="city")
     return ef.program(
         best=best,
         page=sales.limit(3, order=("city", ef.desc("rate")), offset=2),
         sums=best.group_by("city").agg(n=ef.count(), sum=ef.sum("price")),
         ends=sales.group_by("paid").agg(
-            low=ef.min("city"), last=ef.last("city", by="day"), best=ef.arg_max("rate", "id")
+            low=ef.min("city"), last=ef.last("city", order="day"), best=ef.arg_max("rate", "id")
         ),
         **more,
     )
@@ -195,9 +195,9 @@ def test_explain_says_which_tops_are_in_columns_and_why_not() -> None:
     def said(made: Any, **options: Any) -> str:
         return str(made.run(columns=True, **options).explain())
 
-    assert "in rows" not in said(sales.top_k(2, by="city"))
+    assert "in rows" not in said(sales.top_k(2, order="city"))
     assert "in rows" not in said(sales.limit(2, order=("city", ef.desc("rate")), offset=1))
-    titled = sales.top_k(2, by=title)
+    titled = sales.top_k(2, order=title)
     assert "in rows: title is a function that could not be read" in said(titled)
     whole = sales.group_by("city").agg(row=ef.arg_max("price"))
     assert "in rows: its results have no columns" in said(whole)
@@ -206,7 +206,7 @@ def test_explain_says_which_tops_are_in_columns_and_why_not() -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        lambda sales: sales.top_k(2, by="city", per="paid"),
+        lambda sales: sales.top_k(2, order="city", per="paid"),
         lambda sales: sales.group_by("paid").agg(low=ef.min("city")),
     ],
 )

@@ -452,7 +452,7 @@ def test_operators_of_a_field_s_class_are_part_of_a_traced_function(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "verb", ["agg(n=ef.max('money'))", "top_k(1, by='money')", "select('money').distinct()"]
+    "verb", ["agg(n=ef.max('money'))", "top_k(1, order='money')", "select('money').distinct()"]
 )
 @pytest.mark.parametrize(
     "kind", ["@dataclass(frozen=True)\nclass Money", "class Money(NamedTuple)"]

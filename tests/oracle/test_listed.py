@@ -85,7 +85,7 @@ PROGRAMS = {
     "anti": lambda: sales.join(shops, on="shop", how="anti"),
     "cross": lambda: sales.select("price").cross(shops),
     "max": lambda: sales.group_by("shop").agg(most=ef.max("price")),
-    "top": lambda: sales.top_k(2, by="price"),
+    "top": lambda: sales.top_k(2, order="price"),
     "as it is": lambda: sales,
     "twice": lambda: sales.join(sales, on="shop", suffixes=("", "_too")),
 }

@@ -125,8 +125,8 @@ def counting() -> Callable[[Any], int]:
         (lambda f: OTHERS.join(NUMBERS, left_on=lambda x: x, right_on=f, how="anti"), "anti|semi"),
         (lambda f: NUMBERS.group_by(f).reduce(ef.sum()), "reduce(sum())"),
         (lambda f: NUMBERS.group_by(f).reduce(ef.max()), "reduce(max())"),
-        (lambda f: NUMBERS.top_k(2, by=f), "place in the order is another"),
-        (lambda f: NUMBERS.top_k(2, by=lambda x: x, per=f), "key is another"),
+        (lambda f: NUMBERS.top_k(2, order=f), "place in the order is another"),
+        (lambda f: NUMBERS.top_k(2, order=lambda x: x, per=f), "key is another"),
         (lambda f: NUMBERS.session(f, 2), "key or time is another"),
     ],
     ids=range(10),
@@ -213,7 +213,7 @@ def test_rows_whose_fields_are_not_their_elements_are_refused() -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        NUMBERS.top_k(3, by=lambda x: x),
+        NUMBERS.top_k(3, order=lambda x: x),
         NUMBERS.session(lambda x: x, 2),
         NUMBERS.agg(high=ef.max(), low=ef.min(), middle=ef.median(), n=ef.count()),
     ],
@@ -229,7 +229,7 @@ def test_a_row_may_be_there_more_often_than_an_index_can_say(program: Any) -> No
 
 
 def test_the_order_of_top_rows_need_not_be_hashable() -> None:
-    view = A.top_k(1, by=called(lambda row: [row.v])).run()
+    view = A.top_k(1, order=called(lambda row: [row.v])).run()
     view.step(a=[Row(0, v) for v in range(300)])
     for v in reversed(range(100, 300)):
         view.step(a={Row(0, v): -1})
@@ -258,7 +258,7 @@ def test_how_the_outermost_shift_is_what_sorting_would_give(up: bool) -> None:
 
 
 def test_a_change_of_many_top_rows_looks_at_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    view = A.top_k(2000, by="v").run()
+    view = A.top_k(2000, order="v").run()
     view.step(a=[Row(0, v) for v in range(5000)])
     view.step(a={Row(0, -1): 1})
 
@@ -351,7 +351,7 @@ def state(view: Any) -> list[Any]:
     [
         ef.program(join=A.join(B, on="k", select=lambda left, right: (left.v, right.v))),
         ef.program(anti=A.join(B, on="k", how="anti")),
-        ef.program(top=(A + B).top_k(2, by="v", per="k")),
+        ef.program(top=(A + B).top_k(2, order="v", per="k")),
         ef.program(low=(A + B).group_by("k").reduce(ef.min("v"))),
         ef.program(once=(A + B).distinct(), total=(A + B).group_by("k").reduce(ef.sum("v"))),
     ],

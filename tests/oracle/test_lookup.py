@@ -30,7 +30,7 @@ PROGRAM = ef.program(
     large=ORDERS.group_by("city").agg(n=ef.count()).filter(lambda group: group.n > 1),
     pairs=ORDERS.group_by("city", "price").agg(n=ef.count()),
     tagged=ORDERS.join(TAGS, left_on="id", right_on=lambda tag: tag[0], how="semi"),
-    best=ORDERS.top_k(3, by="price"),
+    best=ORDERS.top_k(3, order="price"),
     tags=TAGS,
 )
 KEYED = ("orders", "dear", "totals", "large", "pairs", "tagged", "best")

@@ -255,7 +255,7 @@ FAILING: dict[str, Callable[[Any, Any], Any]] = {
     "semi": lambda rows, bad: rows.join(edges, left_on=bad, right_on="a", how="semi"),
     "reduce": lambda rows, bad: rows.reduce(ef.sum(bad)).map(lambda row: row[0]),
     "key": lambda rows, bad: rows.group_by(bad).reduce(ef.count()).map(lambda row: row[1]),
-    "top_k": lambda rows, bad: rows.top_k(1, by=bad),
+    "top_k": lambda rows, bad: rows.top_k(1, order=bad),
     "session": lambda rows, bad: rows.session(bad, 1).map(lambda row: row[0]),
 }  # fmt: skip
 

@@ -185,7 +185,7 @@ def test_texts_of_narrow_rows_are_edited_and_fields_that_are_not_kept_are_no_fie
     assert type(view.input("docs").get(1).body) is Text
     for refused in (
         lambda: view.input("docs").edit(1, "note", Insert(0, "x")),
-        lambda: view.step(docs=ef.upsert([Doc(1, Text("a"), "b")], by="note")),
+        lambda: view.step(docs=ef.upsert([Doc(1, Text("a"), "b")], order="note")),
     ):
         with pytest.raises(UnknownField, match="no field 'note'"):
             refused()

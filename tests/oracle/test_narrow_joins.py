@@ -44,7 +44,7 @@ PROGRAMS = {
     "max of whole rows": both.group_by("kind").agg(best=ef.max("price")),
     "sum": open_ones.group_by("kind").agg(n=ef.sum("at"), m=ef.count()),
     "distinct values": open_ones.group_by("seller").agg(n=ef.count_distinct("price")),
-    "top": open_ones.select("kind", "price", "at").top_k(2, by="at", per="kind"),
+    "top": open_ones.select("kind", "price", "at").top_k(2, order="at", per="kind"),
     "join of a join": open_ones.join(sellers, on="seller")
     .filter(lambda row: row.town != row.kind)
     .group_by("name")

@@ -190,11 +190,11 @@ def in_order(sales: Any) -> Any:
         values=sales.group_by("city").agg(
             days=ef.count_distinct("day"),
             cities=ef.count_distinct(lambda r: r.city[1:]),
-            last=ef.last("city", by="day"),
+            last=ef.last("city", order="day"),
             best=ef.arg_max("rate", "id"),
         ),
         names=sales.group_by("paid").agg(low=ef.min("city"), ids=ef.count_distinct("id")),
-        best=sales.top_k(2, by="price", per="city"),
+        best=sales.top_k(2, order="price", per="city"),
         page=sales.limit(3, order=("city", ef.desc("rate")), offset=2),
     )
 

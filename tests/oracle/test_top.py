@@ -25,25 +25,25 @@ class Score(NamedTuple):
 SCORES = ef.Input("scores", Score)
 WHICH = {
     "ties": (
-        SCORES.top_k(2, by="points", per="team", ties=True),
+        SCORES.top_k(2, order="points", per="team", ties=True),
         "SELECT * FROM scores QUALIFY rank() OVER (PARTITION BY team ORDER BY points DESC) <= 2",
     ),
     "ties of all, smallest": (
-        SCORES.top_k(3, by="points", smallest=True, ties=True),
+        SCORES.top_k(3, order="points", smallest=True, ties=True),
         "SELECT * FROM scores QUALIFY rank() OVER (ORDER BY points) <= 3",
     ),
     "numbers": (
-        SCORES.top_k(3, by="points", per="team", number="place"),
+        SCORES.top_k(3, order="points", per="team", number="place"),
         """SELECT *, row_number() OVER (PARTITION BY team
                      ORDER BY points DESC, name DESC) AS n FROM scores QUALIFY n <= 3""",
     ),
     "ties and numbers": (
-        SCORES.top_k(2, by="points", smallest=True, ties=True, number="place"),
+        SCORES.top_k(2, order="points", smallest=True, ties=True, number="place"),
         """SELECT *, row_number() OVER (ORDER BY points, team, name)
            FROM scores QUALIFY rank() OVER (ORDER BY points) <= 2""",
     ),
     "the last": (
-        SCORES.last(2, by=("points", "name"), per="team"),
+        SCORES.last(2, order=("points", "name"), per="team"),
         """SELECT * FROM scores QUALIFY
            row_number() OVER (PARTITION BY team ORDER BY points DESC, name DESC) <= 2""",
     ),
@@ -77,7 +77,7 @@ def test_the_first_rows_agree_with_duckdb_change_by_change(name: str, tmp_path: 
 
 
 def test_a_new_best_row_moves_the_numbers_of_the_others() -> None:
-    view = SCORES.top_k(2, by="points", number="place").run()
+    view = SCORES.top_k(2, order="points", number="place").run()
     view.step(scores=[Score("a", "x", 5), Score("a", "y", 3)])
     row = view.plan.outputs["output"].type
     assert view.step(scores=[Score("b", "z", 9)]) == ZSet(
@@ -92,11 +92,11 @@ def test_a_new_best_row_moves_the_numbers_of_the_others() -> None:
 
 def test_what_is_refused() -> None:
     for wrong, why in {
-        lambda: SCORES.top_k(2, by="points", number="team"): "have already a field 'team'",
-        lambda: SCORES.top_k(2, by="points", number="class"): "cannot be the name of a field",
-        lambda: SCORES.last(0, by="points"): "a positive number of rows",
-        lambda: SCORES.last(1, by="pints"): "no field 'pints'",
-        lambda: SCORES.top_k(1, by="points", number=1): "it is the name of a field",
+        lambda: SCORES.top_k(2, order="points", number="team"): "have already a field 'team'",
+        lambda: SCORES.top_k(2, order="points", number="class"): "cannot be the name of a field",
+        lambda: SCORES.last(0, order="points"): "a positive number of rows",
+        lambda: SCORES.last(1, order="pints"): "no field 'pints'",
+        lambda: SCORES.top_k(1, order="points", number=1): "it is the name of a field",
     }.items():
         with pytest.raises(CompositionError, match=why):
             wrong()

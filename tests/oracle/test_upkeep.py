@@ -22,7 +22,7 @@ from ebbflow.state.spine import Folder, InUse, Snapshot, StateError
 
 program = ef.program(
     cities=sales.group_by("city").agg(n=ef.count(), total=ef.sum("price"), most=ef.max("price")),
-    last=sales.top_k(3, by=lambda row: (row.price, row.id)),
+    last=sales.top_k(3, order=lambda row: (row.price, row.id)),
 )
 Values = dict[int, dict[str, Any]]
 

@@ -117,7 +117,7 @@ def smallest_names() -> Any:
         lambda names: (
             names
             + names.join(edges, left_on="a", right_on="a", select=lambda n, e: Edge(e.b, n.b))
-        ).top_k(1, by="b", per="a", smallest=True).distinct()
+        ).top_k(1, order="b", per="a", smallest=True).distinct()
     )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def program_of(marked: Marked) -> Program:
     seen = rows.distinct().map(marked, type=Row)
     return ef.program(
         totals=seen.group_by("k").agg(total=ef.sum("v"), n=ef.count()),
-        best=seen.top_k(2, by="v", per="k"),
+        best=seen.top_k(2, order="v", per="k"),
     )
 
 

@@ -86,7 +86,7 @@ FAILING = {
     "merge": A.join(B, on="k", select=lambda left, right: 100 // left.v),
     "reducer": A.group_by("k").agg(n=ef.sum(share)),
     "max": A.group_by("k").reduce(ef.max(share)),
-    "top_k": A.top_k(2, by=share, per="k"),
+    "top_k": A.top_k(2, order=share, per="k"),
     "session": A.session(share, gap=3, per="k"),
 }
 KEYS = {

@@ -209,7 +209,7 @@ def shop() -> Program:
         homes=joined.group_by("home").agg(total=ef.sum("id")),
         lost=orders.join(people, left_on="who", right_on="id", how="anti"),
         notes=orders.map(lambda order: order.note, type=str | None).distinct(),
-        top=orders.top_k(3, by="price", per="city"),
+        top=orders.top_k(3, order="price", per="city"),
         both=orders.map(lambda o: Person(o.who, o.note), type=Person) + people,
     )
 

@@ -29,7 +29,7 @@ first = ef.program(cities=cities)
 second = ef.program(
     cities=cities,
     rich=sales.filter(lambda row: row.price > 40).group_by("customer").agg(most=ef.max("price")),
-    last=orders.top_k(3, by="price"),
+    last=orders.top_k(3, order="price"),
 )
 Rows = dict[str, ZSet[Any]]
 

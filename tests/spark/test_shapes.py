@@ -35,7 +35,7 @@ SAME: dict[str, ef.Collection] = {
     "tags": LINES.explode("tags", into="tag", position="at").select("order", "tag", "at"),
     "long": FILLED.select("order", "price", "double").unpivot("price", "double"),
     "wide": FILLED.pivot("supplier", ("a", "b"), using=ef.sum("price"), per="order"),
-    "some": LINES.sample(0.5, by="order").select("order", "supplier"),
+    "some": LINES.sample(0.5, per="order").select("order", "supplier"),
     "others": LINES.join(LINES, on="order", where=ef.ne("supplier"), how="semi").select("order"),
     "inside": FILLED.select("order", "price").join(SPANS, where=ef.between("price", "low", "high")),
     "dear": FILLED.select("order", "price").filter(

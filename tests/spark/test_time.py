@@ -27,8 +27,8 @@ PROGRAM = ef.program(
     .group_by("who", "window_start", "window_end")
     .agg(n=ef.count(), total=ef.sum("price"), best=ef.max("price")),
     recent=SALES.within("at", NOW, 30),
-    tied=SALES.top_k(2, by="price", per="who", ties=True),
-    last=SALES.last(2, by="at", per="who", number="place"),
+    tied=SALES.top_k(2, order="price", per="who", ties=True),
+    last=SALES.last(2, order="at", per="who", number="place"),
     sliding=SALES.sliding("at", 20, 5).group_by("who", "window_start").agg(n=ef.count()),
 )
 

@@ -163,10 +163,10 @@ def of_a_reducer_of_your_own() -> None:
 
 
 def of_the_best() -> None:
-    orders.top_k(3, by=lambda order: order.prcie)
+    orders.top_k(3, order=lambda order: order.prcie)
     # by mypy: "Order" has no attribute "prcie"
     # by pyright: Cannot access attribute "prcie" for class "Order"
-    # by ebbflow: top_k(by=<lambda>): rows of "orders" have no field 'prcie'
+    # by ebbflow: top_k(order=<lambda>): rows of "orders" have no field 'prcie'
     # remedy: order.price
 
 

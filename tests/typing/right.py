@@ -73,8 +73,8 @@ def rows() -> None:
     assert_type(words.flat_map(list), ef.Collection[str])
     assert_type(words.flat_map(lambda word: [len(word)] if word else []), ef.Collection[int])
     assert_type(orders.distinct().sample(0.5).limit(3, order="price"), ef.Collection[Order])
-    assert_type(orders.top_k(3, by=lambda order: order.price, per="city"), ef.Collection[Order])
-    assert_type(orders.top_k(3, by="price", number="place"), ef.Collection[Any])
+    assert_type(orders.top_k(3, order=lambda order: order.price, per="city"), ef.Collection[Order])
+    assert_type(orders.top_k(3, order="price", number="place"), ef.Collection[Any])
     assert_type(orders.limit(3, order=("city", ef.desc("price"))), ef.Collection[Order])
     assert_type(orders.select("city", twice=lambda order: order.price * 2), ef.Collection[Any])
     below = orders.filter(
@@ -108,7 +108,7 @@ def groups() -> None:
     cities = orders.group_by("city").agg(
         total=total, best=ef.max(lambda order: order.price), n=ef.count(),
         dear=ef.count().where(lambda order: order.price > 9),
-        latest=ef.last("id", by=lambda order: order.price),
+        latest=ef.last("id", order=lambda order: order.price),
     )  # fmt: skip
     assert_type(cities, ef.Collection[Any])
     assert_type(words.group_by(size=len).reduce(ef.sum(len)), ef.Collection[Any])

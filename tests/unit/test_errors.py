@@ -192,7 +192,7 @@ FAILING = {
     "reducer": people.agg(n=ef.Reducer(0, lambda acc, row: acc + {}[row.name], lambda a, r: a)),
     "unhashable": people.map(unhashable),
     "join": people.join(people, on="name", select=lambda left, right: raises(left)),
-    "top_k": people.top_k(1, by=raises),
+    "top_k": people.top_k(1, order=raises),
     "input key": ef.Input("people", Person, key=raises).distinct(),
     "lambda": people.map(lambda row: row.salary + 1),
 }

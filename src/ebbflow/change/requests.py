@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from ebbflow.errors import ChangeError, shown
+from ebbflow.keywords import checked
 
 Order = str | Callable[[Any], Any] | tuple[Any, ...]
 """What says which of two events is the newer one: a field, several, or a function of the row."""
@@ -50,7 +51,7 @@ class Upsert(Request):
     delete: Any = ()
     missing: str = ERROR
     duplicates: str = ERROR
-    by: Order | None = None
+    order: Order | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +83,7 @@ class Feed(Request):
     insert: Any = ()
     update: Any = ()
     delete: Any = ()
-    by: Order | None = None
+    order: Order | None = None
     missing: str = ERROR
 
 
@@ -97,20 +98,21 @@ class Forget(Request):
         return self
 
 
+@checked
 def upsert(
     rows: Any,
     delete: Any = (),
     *,
     missing: str = ERROR,
     duplicates: str = ERROR,
-    by: Order | None = None,
+    order: Order | None = None,
 ) -> Upsert:
     """Put rows in, each in the place of the row that has its key, and take away the rows of the
     keys in `delete`. For an input with a key, given to `step`.
 
     Rows may be a table too, and so may the keys. `missing="ignore"`: a key to delete need not be
     there. Two different rows of one key are refused, unless `duplicates="last"`: then the last one
-    counts; or unless there is an order `by` a field or a function of the row: then the newest one
+    counts; or unless there is an `order`, a field or a function of the row: then the newest one
     counts, of equally new ones the last, and none that is older than the row that is there. An
     input with a `sequence` has that order always; see `Input`.
 
@@ -127,9 +129,10 @@ def upsert(
     """  # noqa: E501
     _one_of("upsert", "missing", missing, (ERROR, IGNORE))
     _one_of("upsert", "duplicates", duplicates, (ERROR, LAST))
-    return Upsert(rows, delete, missing, duplicates, by)
+    return Upsert(rows, delete, missing, duplicates, order)
 
 
+@checked
 def delete(keys: Any, *, at: Any = None, missing: str = ERROR) -> DeleteKeys:
     """Take away the rows that have these keys; a key of several fields is a tuple. For an input
     with a key, given to `step`.
@@ -150,6 +153,7 @@ def delete(keys: Any, *, at: Any = None, missing: str = ERROR) -> DeleteKeys:
     return DeleteKeys(keys, at, missing)
 
 
+@checked
 def replace_rows(rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None) -> Any:
     """Have the input hold exactly these rows; what differs is found, and only that flows. With
     `where`, a mapping from fields to values or a function of the row, only rows of which it is true
@@ -170,6 +174,7 @@ def replace_rows(rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | N
     return ReplaceRows(rows, where)
 
 
+@checked
 def feed(
     rows: Any,
     *,
@@ -177,7 +182,7 @@ def feed(
     insert: Any = (),
     update: Any = (),
     delete: Any = (),
-    by: Order | None = None,
+    order: Order | None = None,
     missing: str = ERROR,
 ) -> Feed:
     """Follow a feed of inserts, updates and deletes that happened to a table elsewhere, each with
@@ -189,9 +194,9 @@ def feed(
     values that say `insert`, `update` and `delete`, one or several each. A delete needs the key
     alone; its other columns may be null.
 
-    Events count in the order of the rows, or `by` a field, a function of the row, or a column of
-    the table that is no field. A table of Spark has no order, so it needs `by` where it has several
-    events of one key. For an input with a `sequence`, that is the order.
+    Events count in the order of the rows, or in an `order`: a field, a function of the row, or a
+    column of the table that is no field. A table of Spark has no order, so it needs one if it has
+    several events of one key. For an input with a `sequence`, that is the order.
 
     >>> import ebbflow as ef
     >>> from typing import NamedTuple
@@ -218,9 +223,10 @@ def feed(
             f"feed: the column {op!r} is named, and not what its values mean",
             remedy=f'feed(rows, op={op!r}, insert="I", update="U", delete="D")',
         )
-    return Feed(rows, op, *values, by, missing)
+    return Feed(rows, op, *values, order, missing)
 
 
+@checked
 def forget(before: Any) -> Forget:
     """Forget when rows were deleted whose `sequence` is less than `before`: no older event will
     come any more. For an input with a `sequence`, given to `step`.

@@ -234,7 +234,7 @@ program = ef.program(
         net=ef.sum("amount"), bookings=ef.count(), mean=ef.mean("amount").then(float)
     ),
     best=by_product.join(products, left_on="product", right_on="id", select=_seller).top_k(
-        3, by="revenue", per="category"
+        3, order="revenue", per="category"
     ),
     idle=customers.join(live, left_on="id", right_on="customer", how="anti"),
     basket=baskets.group_by("country").agg(

@@ -30,7 +30,7 @@ class Descending:
 
 def desc(part: Any) -> Descending:
     """A part of a row in descending order: the greatest first, also among texts, and beside parts
-    that ascend. It goes wherever an order is asked for: `limit(order=...)`, `top_k(by=...)`.
+    that ascend. It goes wherever an order is asked for: `limit(order=...)`, `top_k(order=...)`.
 
     >>> import ebbflow as ef
     >>> from ebbflow.record import record

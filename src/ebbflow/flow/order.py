@@ -223,7 +223,7 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
             refuse(
                 f"{call}: a frame, rows= or range=, is for reducers; the first, the last and the "
                 "n-th value are of all rows of the key",
-                "ebbflow.first(..., by=...) or last(..., by=...), or over() without a frame",
+                "ebbflow.first(..., order=...) or last(..., order=...), or over() without a frame",
             )
         for what in ("k", "n"):
             number = getattr(each, what, 1)

@@ -213,16 +213,16 @@ class Exploded:
 # ---- some of the rows ----
 
 
-def sampled(node: Node, fraction: float, by: Part | None, seed: int) -> Filter:
+def sampled(node: Node, fraction: float, per: Part | None, seed: int) -> Filter:
     """The node of `sample`."""
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)):
         refuse(f"sample({fraction!r}): it gives a part of the rows", "sample(0.1)")
     if not 0 <= fraction <= 1:
         refuse(f"sample({fraction!r}): it gives a part of the rows", "a number from 0 to 1")
-    plain("sample(by={})", by)
-    of = Fn.of(itself, node.type) if by is None else part("sample(by={})", node, by)
+    plain("sample(per={})", per)
+    of = Fn.of(itself, node.type) if per is None else part("sample(per={})", node, per)
     fn = Fn.of(Sampled(of, round(fraction * WHOLE), seed), node.type)
-    fn.name = f"{fraction:g} of {rows_of(node) if by is None else 'each ' + of.text}"
+    fn.name = f"{fraction:g} of {rows_of(node) if per is None else 'each ' + of.text}"
     return Filter(parent=node, fn=fn, type=node.type, place=place())
 
 
@@ -240,7 +240,7 @@ class Sampled:
         try:
             number = stable_hash(found)
         except AlgebraError as error:
-            raise AlgebraError(error.what, remedy="sample(by=...) a field that has one") from error
+            raise AlgebraError(error.what, remedy="sample(per=...) a field that has one") from error
         text = f"{self.seed} {number}"
         return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) < self.below
 

@@ -63,7 +63,7 @@ def _of_library(name: str, bound: dict[str, Any], row_type: Any) -> Any:
     found = types.without_none(part) if bound.get("discrete") else _RESULTS[name](part)
     if name in _NEVER_NONE or found is Any:
         return found
-    skips = [part, *([_part(row_type, bound["by"])] if name in _PLACED else [])]
+    skips = [part, *([_part(row_type, bound["order"])] if name in _PLACED else [])]
     return types.optional(found) if name in _OFTEN_NONE or any(map(_may_be_none, skips)) else found
 
 

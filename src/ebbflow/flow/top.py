@@ -23,43 +23,42 @@ from ebbflow.reducer.row import itself
 
 
 def top(
-    node: Node, call: str, n: int, by: Part | None, per: Part | None, *, smallest: bool,
+    node: Node, call: str, n: int, order: Part | None, per: Part | None, *, smallest: bool,
     ties: bool, number: str | None,
 ) -> Node:  # fmt: skip
     """The node of `top_k`, with what is behind it where ties or numbers are wanted."""
-    found: Node = first_rows(f"{call}({n!r}", node, n, 0, by, per, smallest=smallest, order="by")
+    found: Node = first_rows(f"{call}({n!r}", node, n, 0, order, per, smallest=smallest)
     assert isinstance(found, TopK)
-    key, order = found.key, found.by
-    by = itself if by is None else by
+    key, placed = found.key, found.by
+    order = itself if order is None else order
     if ties:
-        both = part(f"{call}(by={{}})", node, by if per is None else (per, by))
+        both = part(f"{call}(order={{}})", node, order if per is None else (per, order))
         found = Semi(
             left=node, right=found, left_key=both, right_key=both, type=node.type, place=place()
         )
-    return found if number is None else _numbered(found, call, key, order, number, smallest)
+    return found if number is None else _numbered(found, call, key, placed, number, smallest)
 
 
 def first_rows(
-    call: str, node: Node, n: int, offset: int, by: Any, per: Any, *, smallest: bool, order: str
+    call: str, node: Node, n: int, offset: int, order: Any, per: Any, *, smallest: bool
 ) -> TopK:
-    """The node of `top_k` and `limit`. `call` is how the user's call begins, and `order` what it
-    calls the part that rows are ordered by."""
+    """The node of `top_k` and `limit`. `call` is how the user's call begins."""
     verb = call.partition("(")[0]
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        refuse(f"{call}): it gives a positive number of rows", f"{verb}(1, {order}=...)")
+        refuse(f"{call}): it gives a positive number of rows", f"{verb}(1, order=...)")
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
         refuse(f"{call}, offset={offset!r}): so many rows cannot be left out", "offset=0, or more")
-    if by is None and fields_of(node.type) is not None:
+    if order is None and fields_of(node.type) is not None:
         refuse(
             f"{call}): nothing says by what rows are compared",
-            f"{call}, {order}={likely(node)})",
+            f"{call}, order={likely(node)})",
             fields=Text(", ".join(fields_of(node.type) or ())),
         )
-    by = itself if by is None else by
-    for each in (by, per):
-        plain(f"{verb}({order}={{}})", each)
+    order = itself if order is None else order
+    for each in (order, per):
+        plain(f"{verb}(order={{}})", each)
     return TopK(
-        parent=node, n=n, by=part(f"{verb}({order}={{}})", node, by), smallest=smallest,
+        parent=node, n=n, by=part(f"{verb}(order={{}})", node, order), smallest=smallest,
         offset=offset, key=None if per is None else part(f"{verb}(per={{}})", node, per),
         type=node.type, place=place(),
     )  # fmt: skip

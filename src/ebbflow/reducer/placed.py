@@ -11,6 +11,7 @@ from itertools import chain
 from itertools import repeat as repeated
 from typing import Any
 
+from ebbflow.keywords import checked
 from ebbflow.nan import one_nan
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.inline import PlacedPart, gathered
@@ -26,8 +27,8 @@ def _value_at_end(last: bool, tree: Tree[Any]) -> Any:
     return (tree.last if last else tree.first)[1] if tree.size else None
 
 
-def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
-    place_of, part = getter(by), getter(of)
+def _placed(made: Any, of: Key | None, order: Key, last: bool) -> AnyReducer:
+    place_of, part = getter(order), getter(of)
 
     def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
         place = place_of(row)
@@ -37,56 +38,60 @@ def _placed(made: Any, of: Key | None, by: Key, last: bool) -> AnyReducer:
         Tree(), repeat, partial(_value_at_end, last), merge=tree_merge, made=made,
         aggregate="distributive", size="O(n)", cost="O(log n)", partial=False,
         inline=gathered(
-            PlacedPart(by, of), Tree(), Tree.update, partial(_value_at_end, last), Tree().update
+            PlacedPart(order, of), Tree(), Tree.update, partial(_value_at_end, last), Tree().update
         ),
     )  # fmt: skip
 
 
-def first(of: Key[V] | None, by: Key[V]) -> Reducer[V]:
-    """The value of the row that comes first in the order of `by`.
+@checked
+def first(of: Key[V] | None, order: Key[V]) -> Reducer[V]:
+    """The value of the row that comes first in an order.
 
     Rows whose place is None are skipped; a value may be None. Of rows at the same place, the
     smallest value.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
 
-    >>> first(lambda r: r[1], by=lambda r: r[0])([(2, "b"), (1, "a")])
+    >>> first(lambda r: r[1], order=lambda r: r[0])([(2, "b"), (1, "a")])
     'a'
     """
-    return _placed((first, (of, by), {}), of, by, last=False)
+    return _placed((first, (of, order), {}), of, order, last=False)
 
 
-def last(of: Key[V] | None, by: Key[V]) -> Reducer[V]:
-    """The value of the row that comes last in the order of `by`; of several, the greatest.
+@checked
+def last(of: Key[V] | None, order: Key[V]) -> Reducer[V]:
+    """The value of the row that comes last in an order; of several, the greatest.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
 
-    >>> last(lambda r: r[1], by=lambda r: r[0])([(2, "b"), (1, "a")])
+    >>> last(lambda r: r[1], order=lambda r: r[0])([(2, "b"), (1, "a")])
     'b'
     """
-    return _placed((last, (of, by), {}), of, by, last=True)
+    return _placed((last, (of, order), {}), of, order, last=True)
 
 
-def arg_min(by: Key[V], of: Key[V] | None = None) -> Reducer[V]:
-    """The row (or a part of it) for which `by` is smallest; of several, the smallest.
+@checked
+def arg_min(order: Key[V], of: Key[V] | None = None) -> Reducer[V]:
+    """The row (or a part of it) for which `order` is smallest; of several, the smallest.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
 
     >>> arg_min(len)(["known", "be", "to"])
     'be'
     """
-    return _placed((arg_min, arguments(by, of), {}), of, by, last=False)
+    return _placed((arg_min, arguments(order, of), {}), of, order, last=False)
 
 
-def arg_max(by: Key[V], of: Key[V] | None = None) -> Reducer[V]:
-    """The row (or a part of it) for which `by` is greatest; of several, the greatest.
+@checked
+def arg_max(order: Key[V], of: Key[V] | None = None) -> Reducer[V]:
+    """The row (or a part of it) for which `order` is greatest; of several, the greatest.
 
     distributive · invertible, as all values are kept · state O(n) · O(log n) a row
 
     >>> arg_max(len)(["known", "be", "to"])
     'known'
     """
-    return _placed((arg_max, arguments(by, of), {}), of, by, last=True)
+    return _placed((arg_max, arguments(order, of), {}), of, order, last=True)
 
 
 # ---- lists ----
@@ -118,21 +123,22 @@ def _joined(separator: str, tree: Tree[Any]) -> str | None:
     return separator.join(texts)
 
 
+@checked
 def string_agg(
-    of: Key[V] | None = None, separator: str = ", ", *, by: Key[V] | None = None
+    of: Key[V] | None = None, separator: str = ", ", *, order: Key[V] | None = None
 ) -> Reducer[V]:
-    """The values as texts in one string: in the order of `by`, then of the values; equal values
+    """The values as texts in one string: in an order, then in that of the values; equal values
     that print differently, such as 1 and 1.0, in the order of their texts.
 
     holistic · invertible · state O(n) · O(log n) a row, O(n) to show
 
-    >>> string_agg()(["b", "a", None, "c"]), string_agg(by=len, separator="")(["ccc", "b", "aa"])
+    >>> string_agg()(["b", "a", None, "c"]), string_agg(order=len, separator="")(["ccc", "b", "aa"])
     ('a, b, c', 'baaccc')
     """
     named: dict[str, Any] = {} if separator == ", " else {"separator": separator}
-    if by is not None:
-        named["by"] = by
-    part, place_of = getter(of), getter(of if by is None else by)
+    if order is not None:
+        named["order"] = order
+    part, place_of = getter(of), getter(of if order is None else order)
 
     def repeat(tree: Tree[Any], row: Any, count: int) -> Tree[Any]:
         x = part(row)
@@ -143,7 +149,8 @@ def string_agg(
     return counted(
         Tree(), repeat, partial(_joined, separator), merge=tree_merge,
         made=(string_agg, arguments(of), named), aggregate="holistic", size="O(n)",
-        cost="O(log n)", partial=False, elements=None if of or by else ("", "a", "b", "ab", None),
+        cost="O(log n)", partial=False,
+        elements=None if of or order else ("", "a", "b", "ab", None),
     )  # fmt: skip
 
 

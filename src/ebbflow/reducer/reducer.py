@@ -351,11 +351,18 @@ class Reducer(Generic[V_contra, A, R]):
 
     def __identity__(self) -> Any:
         """What a fingerprint is taken of: not how it is shown and tested."""
+        if self.made:
+            make, arguments, named = self.made
+            return make, arguments, {_STORED.get(name, name): x for name, x in named.items()}
         shown = ("created", "elements", "name", "size", "cost")
-        return self.made or {k: v for k, v in vars(self).items() if k not in shown}
+        return {k: v for k, v in vars(self).items() if k not in shown}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_remade, self.made) if self.made else (blank, (type(self),), self.__dict__)
+
+
+_STORED = {"order": "by"}
+"""Names of parameters, as the names of state on disk have them."""
 
 
 def _remade(make: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

@@ -107,7 +107,7 @@ class Variable:
                 return (rows + given).group_by("k").agg(v=best("v"))
             case "top":
                 smallest = choices.pick((True, False))
-                return (rows + given).top_k(2, by=function("r"), smallest=smallest)
+                return (rows + given).top_k(2, order=function("r"), smallest=smallest)
             case "it":
                 return rows
             case "as it is":

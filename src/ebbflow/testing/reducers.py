@@ -69,8 +69,8 @@ def library(shape: RowShape, choices: Choices) -> Made:
             lambda: (ef.histogram(of2), "any"),
             lambda: (ef.mode(of2), dtype2),
             lambda: (ef.count().by(of2), "any"),
-            lambda: (ef.first(of2, by=function(shape.number(choices))), dtype2),
-            lambda: (ef.last(of2, by=function(shape.number(choices))), dtype2),
+            lambda: (ef.first(of2, order=function(shape.number(choices))), dtype2),
+            lambda: (ef.last(of2, order=function(shape.number(choices))), dtype2),
         ]
     if shape.paths(*ORDERED):
         of3, dtype3 = _part(shape, choices.pick(shape.paths(*ORDERED)))
@@ -83,7 +83,7 @@ def library(shape: RowShape, choices: Choices) -> Made:
             lambda: (ef.mode(of3), dtype3),
             lambda: (ef.top_k(2, of3), "any"),
             lambda: (ef.count().by(of3), "any"),
-            lambda: (ef.last(of3, by=function(shape.number(choices))), dtype3),
+            lambda: (ef.last(of3, order=function(shape.number(choices))), dtype3),
             lambda: (ef.arg_max(of3), "any"),
         ]
         if dtype3 in ("float", "decimal"):

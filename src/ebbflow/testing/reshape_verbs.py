@@ -86,7 +86,7 @@ def _unpivot(of: Grown, choices: Choices) -> Grown | None:
 
 def _sample(of: Grown, choices: Choices) -> Grown:
     by = of.shape.key(choices).given
-    return of.then(of.rows.sample(choices.pick((0.5, 0.8)), by=by, seed=choices.pick((0, 1))))
+    return of.then(of.rows.sample(choices.pick((0.5, 0.8)), per=by, seed=choices.pick((0, 1))))
 
 
 def _pivot(of: Grown, choices: Choices) -> Grown | None:

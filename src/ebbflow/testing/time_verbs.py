@@ -80,7 +80,7 @@ def _top(pool: Pool, choices: Choices) -> Grown | None:
     per = of.shape.key(choices).given if choices.pick((1, 0)) else None
     ties, number = choices.pick(((True, None), (True, "place"), (False, "place")))
     n, smallest = choices.pick((1, 2, 3)), choices.pick((False, True))
-    rows = of.rows.top_k(n, by=by, per=per, smallest=smallest, ties=ties, number=number)
+    rows = of.rows.top_k(n, order=by, per=per, smallest=smallest, ties=ties, number=number)
     dtypes = of.shape.dtypes if of.shape.names else ("any",)
     return of.then(rows, None if number is None else [*dtypes, "int"], degree=1)
 

@@ -273,7 +273,7 @@ def _top_k(pool: Pool, choices: Choices) -> Grown | None:
     if not choices.pick((1, 1, 0)):
         by = choices.pick((desc(by), (function(of.shape.number(choices)), desc(by))))
     if choices.pick((1, 1, 0)):
-        return of.then(of.rows.top_k(n, by=by, per=per, smallest=smallest), degree=1)
+        return of.then(of.rows.top_k(n, order=by, per=per, smallest=smallest), degree=1)
     offset = choices.pick((1, 0, 2, 3))
     first = of.rows.limit(n, order=by, offset=offset, per=per, descending=not smallest)
     return of.then(first, degree=1)

@@ -43,7 +43,7 @@ a, b = ef.Input("a", Row), ef.Input("b", Row, key="name")
 both = a.join(b, on="k", select=lambda left, right: (left.value, right.at))
 program = ef.program(
     both=both,
-    best=a.select("k", "at").top_k(2, by="at", per="k"),
+    best=a.select("k", "at").top_k(2, order="at", per="k"),
     sums=a.group_by("k").agg(n=ef.count(), last=ef.max("at"), x=ef.sum("k")),
     days=a.select("day").distinct(),
 )

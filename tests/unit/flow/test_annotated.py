@@ -55,13 +55,13 @@ CARRIED = {
     "group_by": (SALES.group_by("at", "price").agg(n=ef.count()), ["at", "price"]),
     "group_by a function": (SALES.group_by(at=lambda s: s.at).agg(n=ef.count()), ["at"]),
     "agg": (SALES.agg(at=ef.max("at"), price=ef.min(lambda s: s.price)), ["at", "price"]),
-    "first": (SALES.agg(at=ef.first("at", by="price"), price=ef.mode("price")), ["at", "price"]),
+    "first": (SALES.agg(at=ef.first("at", order="price"), price=ef.mode("price")), ["at", "price"]),
     "tumbling": (SALES.tumbling("at", timedelta(days=1)), ["at", "price"]),
     "sliding": (SALES.sliding("at", timedelta(days=2), timedelta(days=1)), ["at", "price"]),
     "session": (SALES.session("at", timedelta(hours=1)), ["at", "price"]),
     "union": (SALES.union(SALES), ["at", "price"]),
     "concat": (SALES + ef.Input("more", record("Sale", **(fields_of(Sale) or {}))), ["at"]),
-    "top_k": (SALES.top_k(3, by="price"), ["at", "price"]),
+    "top_k": (SALES.top_k(3, order="price"), ["at", "price"]),
 }
 
 

@@ -87,11 +87,11 @@ MISSPELT: dict[str, Any] = {
     "join select": lambda: ORDERS.join(
         PEOPLE, left_on="city", right_on="town", select=lambda o, p: (p.name, o.prcie)
     ),
-    "top_k": lambda: ORDERS.top_k(3, by=lambda r: -r.prcie),
+    "top_k": lambda: ORDERS.top_k(3, order=lambda r: -r.prcie),
     "tumbling": lambda: ORDERS.tumbling(lambda r: r.prcie, 60),
     "key": lambda: ef.Input("orders", Order, key=lambda r: r.prcie),
     "reducer": lambda: ORDERS.agg(total=ef.sum(lambda r: r.prcie)),
-    "reducer by": lambda: ORDERS.agg(one=ef.first("city", by=lambda r: r.prcie)),
+    "reducer by": lambda: ORDERS.agg(one=ef.first("city", order=lambda r: r.prcie)),
     "reducer where": lambda: ORDERS.agg(n=ef.count().where(lambda r: r.prcie > 3)),
     "reducer of one's own": lambda: ORDERS.reduce(
         ef.Reducer(0, lambda acc, r: acc + r.prcie, lambda acc, r: acc - r.price)

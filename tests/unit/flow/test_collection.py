@@ -131,9 +131,9 @@ def test_without_a_key_there_is_one_group() -> None:
 
 
 def test_top_k_gives_rows_of_each_key() -> None:
-    made = ORDERS.top_k(1, by="price", per="city")
+    made = ORDERS.top_k(1, order="price", per="city")
     assert rows(made) == ZSet.of([Order(2, "Rome", 30), Order(3, "Oslo", 5)])
-    assert rows(ORDERS.top_k(2, by="price", smallest=True)) == ZSet({Order(3, "Oslo", 5): 2})
+    assert rows(ORDERS.top_k(2, order="price", smallest=True)) == ZSet({Order(3, "Oslo", 5): 2})
     assert isinstance(made.node, TopK)
 
 
@@ -205,7 +205,7 @@ class Point:
         (WORDS.flat_map(lambda word: word, type=str), str),
         (WORDS.filter(size), str),
         (WORDS.distinct(), str),
-        (WORDS.top_k(1, by=size), str),
+        (WORDS.top_k(1, order=size), str),
         (ORDERS.select("id", when=size), record("Row", id=int, when=int)),
         (WORDS.group_by(size).reduce(ef.max()), record("Group", key=int, value=str)),
         (ORDERS.group_by("city").agg(n=ef.count(), top=ef.max("price"), low=ef.min()),
@@ -233,7 +233,7 @@ PROGRAMS = [
     ORDERS.sliding("price", 10, 2.5),
     ORDERS.session("price", 10, per="city"),
     ORDERS + ef.Input("more", Order),
-    ORDERS.union(ef.Input("more", Order)).top_k(2, by="price"),
+    ORDERS.union(ef.Input("more", Order)).top_k(2, order="price"),
     ORDERS.through(count(), per="city", type=int),
     WORDS.map(size) + ef.Input("numbers", float),
     WORDS.flat_map(letters).distinct(),
@@ -286,10 +286,10 @@ def test_002_D7_what_a_reducer_gives_is_of_the_type_that_was_found(reducer: Any,
         (ef.bool_and("n"), bool), (ef.bool_or("n"), bool), (ef.string_agg("n"), str),
         (ef.sum("n"), int), (ef.min("n"), int), (ef.mean("n"), float), (ef.median("n"), float),
         (ef.mode("n"), int), (ef.product("n"), int), (ef.bit_xor("n"), int),
-        (ef.first("k", by="n"), int), (ef.arg_max("n", "k"), int), (ef.top_k(2, "n"), tuple),
+        (ef.first("k", order="n"), int), (ef.arg_max("n", "k"), int), (ef.top_k(2, "n"), tuple),
         (ef.collect("n"), tuple), (ef.set_of("n"), frozenset), (ef.count("n"), int),
         (ef.count_distinct("n"), int), (ef.quantile(0.5, "n", discrete=True), int),
-        (ef.bool_or(lambda row: row.n), bool), (ef.string_agg("n", by="k"), str),
+        (ef.bool_or(lambda row: row.n), bool), (ef.string_agg("n", order="k"), str),
         (ef.covariance("n", "k"), float), (ef.weighted_mean("n", "k"), float),
         (ef.approx_quantile(0.5, "n"), float), (ef.variance("n"), float),
     ],

@@ -238,7 +238,7 @@ def test_a_large_limit_behind_a_large_offset(descending: bool) -> None:
 
 
 def test_texts_can_descend_in_top_k_and_per_key() -> None:
-    view = HITS.top_k(1, by=ef.desc("user"), per="at").run()
+    view = HITS.top_k(1, order=ef.desc("user"), per="at").run()
     view.step(hits=[Hit("a", 1), Hit("b", 1), Hit("c", 2)])
     assert rows(view.value) == [("a", 1), ("c", 2)]
 

@@ -355,7 +355,7 @@ MAY_END: dict[str, Build] = {
         lambda n: (n + longer(n)).group_by("node").agg(far=ef.min("far"))
     ),
     "the best row": lambda: NEAR.iterate(
-        lambda n: (n + longer(n)).top_k(1, by="far", per="node", smallest=True)
+        lambda n: (n + longer(n)).top_k(1, order="far", per="node", smallest=True)
     ),
     "a reducer of one's own": lambda: NEAR.iterate(
         lambda n: n.group_by("node").agg(far=ef.Reducer(0, max).on("far"))

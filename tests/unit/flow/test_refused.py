@@ -90,8 +90,8 @@ GOLDEN: list[tuple[Any, str]] = [
         '    try        select(cost="price")',
     ),
     (
-        lambda: ORDERS.select("id").top_k(3, by="price"),
-        "top_k(by=\"price\"): Row rows have no field 'price'\n"
+        lambda: ORDERS.select("id").top_k(3, order="price"),
+        "top_k(order=\"price\"): Row rows have no field 'price'\n"
         "    fields     id\n"
         "    try        one of its fields, or a function of the row",
     ),
@@ -219,8 +219,8 @@ GOLDEN: list[tuple[Any, str]] = [
         "    try        tuples for lists, frozensets for sets, a NamedTuple or a frozen dataclass",
     ),
     (
-        lambda: ORDERS.top_k(0, by="price"),
-        "top_k(0): it gives a positive number of rows\n    try        top_k(1, by=...)",
+        lambda: ORDERS.top_k(0, order="price"),
+        "top_k(0): it gives a positive number of rows\n    try        top_k(1, order=...)",
     ),
     (
         lambda: ORDERS.through(Counter),  # type: ignore[arg-type]
@@ -430,7 +430,7 @@ def test_002_D7_what_is_no_field_of_a_reducer_is_not_taken_for_one() -> None:
 @pytest.mark.parametrize("n", [0, -1, True, 1.5, "3", None, math.inf])
 def test_top_k_wants_a_positive_number_of_rows(n: Any) -> None:
     with pytest.raises(CompositionError, match="a positive number of rows"):
-        ORDERS.top_k(n, by="price")
+        ORDERS.top_k(n, order="price")
 
 
 @pytest.mark.parametrize("name", ["", None, 3, b"orders"])

@@ -156,7 +156,7 @@ def test_a_sample_is_about_so_many_and_the_same_rows_every_time() -> None:
 
 
 def test_rows_with_an_equal_part_are_sampled_together() -> None:
-    sample = SALES.sample(0.5, by="city").node.fn
+    sample = SALES.sample(0.5, per="city").node.fn
     for city in map(str, range(50)):
         assert len({sample(Sale(city, None, paid)) for paid in range(5)}) == 1
 
@@ -173,7 +173,7 @@ def test_equal_values_have_the_same_number_in_every_process() -> None:
 
 
 def test_a_row_without_such_a_number_says_what_to_do() -> None:
-    with pytest.raises(AlgebraError, match=r"sample\(by=\.\.\.\)"):
+    with pytest.raises(AlgebraError, match=r"sample\(per=\.\.\.\)"):
         ef.Input("any").sample(0.5).run().step(any=[object()])
 
 
@@ -213,7 +213,7 @@ WRONG: list[tuple[Any, str, str]] = [
     ),
     (lambda: SALES.sample(3), "a part of the rows", "from 0 to 1"),
     (lambda: SALES.sample("x"), "a part of the rows", "sample(0.1)"),
-    (lambda: SALES.sample(0.1, by="ctiy"), "no field 'ctiy'", 'sample(by="city")'),
+    (lambda: SALES.sample(0.1, per="ctiy"), "no field 'ctiy'", 'sample(per="city")'),
 ]  # fmt: skip
 
 

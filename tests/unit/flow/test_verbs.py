@@ -85,4 +85,4 @@ def test_top_k_compares_rows_that_have_no_fields() -> None:
     assert top(NUMBERS, [3, 1, 2, 5], 2) == [3, 5]
     with pytest.raises(CompositionError, match="nothing says by what") as error:
         ORDERS.top_k(3)
-    assert error.value.remedy == 'top_k(3, by="price")'
+    assert error.value.remedy == 'top_k(3, order="price")'

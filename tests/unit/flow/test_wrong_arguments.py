@@ -104,7 +104,7 @@ def test_a_frame_that_would_not_be_looked_at_is_refused(frame: Any) -> None:
         with pytest.raises(CompositionError, match="a frame, rows= or range=, is for reducers"):
             framed.with_fields(found=function)
         assert whole.with_fields(found=function).type._fields[-1] == "found"
-    first = framed.with_fields(n=ef.window.row_number(), found=ef.first("id", by="id"))
+    first = framed.with_fields(n=ef.window.row_number(), found=ef.first("id", order="id"))
     assert first.type._fields[-2:] == ("n", "found")
 
 

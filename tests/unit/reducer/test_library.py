@@ -66,10 +66,10 @@ ORACLES: list[tuple[Reducer, list[Any], Callable[[list[Any]], Any]]] = [
     (r.collect(), WORDS, lambda xs: tuple(sorted(xs))),
     (r.set_of(), WORDS, frozenset),
     (r.string_agg(separator="+"), WORDS, oracle(lambda xs: "+".join(sorted(xs)))),
-    (r.string_agg(by=len), WORDS,
+    (r.string_agg(order=len), WORDS,
      oracle(lambda xs: ", ".join(sorted(xs, key=lambda x: (len(x), x))))),
-    (r.first(second_of, by=first_of), PAIRS, oracle(lambda xs: min(xs)[1])),
-    (r.last(second_of, by=first_of), PAIRS, oracle(lambda xs: max(xs)[1])),
+    (r.first(second_of, order=first_of), PAIRS, oracle(lambda xs: min(xs)[1])),
+    (r.last(second_of, order=first_of), PAIRS, oracle(lambda xs: max(xs)[1])),
     (r.arg_min(len), WORDS, oracle(lambda xs: min(xs, key=lambda x: (len(x), x)))),
     (r.arg_max(len), WORDS, oracle(lambda xs: max(xs, key=lambda x: (len(x), x)))),
     (r.top_k(3), NUMBERS, lambda xs: tuple(sorted(xs, reverse=True)[:3])),
@@ -308,7 +308,8 @@ EMPTY = {
         r.variance("price"), r.stddev("price"), r.mode("price"), r.median("price"),
         r.quantile(0.5, "price"), r.bool_and("price"), r.bool_or("price"), r.bit_xor("price"),
         r.string_agg("price"), r.naive_sum("price"), r.approx_quantile(0.5, "price"),
-        r.arg_min("price"), r.arg_max("price"), r.first("id", by="price"), r.last("id", by="price"),
+        r.arg_min("price"), r.arg_max("price"), r.first("id", order="price"),
+        r.last("id", order="price"),
         r.covariance("price", "id"), r.weighted_mean("id", "price"), r.count("price"),
         r.count_distinct("price"), r.approx_count_distinct("price"), r.rank(5, "price"),
         r.collect("price"), r.set_of("price"), r.top_k(2, "price"), r.histogram("price"),
@@ -326,7 +327,7 @@ def test_none_is_skipped_as_sql_skips_null(reducer: Reducer) -> None:
 def test_count_counts_rows_and_with_a_field_values() -> None:
     assert r.count()(ORDERS) == 4
     assert r.count("price")(ORDERS) == 3
-    assert r.first("price", by="id")([Order(1, "Rome", None)]) is None
+    assert r.first("price", order="id")([Order(1, "Rome", None)]) is None
 
 
 def test_nan_is_one_value_greater_than_all_others() -> None:
@@ -392,7 +393,7 @@ def test_values_that_look_different_when_equal_are_refused(reducer: Reducer) -> 
 
 @pytest.mark.parametrize("rows", [[1, 1.0, True], [Decimal("1.0"), Decimal("1.00"), 1]], ids=str)
 def test_a_string_of_equal_values_is_the_same_for_any_history(rows: list[Any]) -> None:
-    for reducer in (r.string_agg(), r.string_agg(by=lambda x: 0)):
+    for reducer in (r.string_agg(), r.string_agg(order=lambda x: 0)):
         assert reducer(rows) == reducer(rows[::-1]) == ", ".join(sorted(map(str, rows)))
         for x in rows:
             left = [y for y in rows if y is not x]

@@ -253,9 +253,9 @@ def test_a_promise_not_to_recompute_is_held() -> None:
 
 COMBINED = [
     r.sum("price"), r.top_k(2, "price", smallest=True), r.quantile(0.25, "price", discrete=True),
-    r.string_agg("city", separator="; ", by="id"), r.count() & r.max("price"),
+    r.string_agg("city", separator="; ", order="id"), r.count() & r.max("price"),
     r.sum("price").by("city"), r.mean("price").then(str), r.covariance("id", "price"),
-    r.approx_count_distinct("city", exact=8, bits=6), r.min().on("id"), r.first("city", by="id"),
+    r.approx_count_distinct("city", exact=8, bits=6), r.min().on("id"), r.first("city", order="id"),
     (r.count() & r.sum("id")).then(len) & r.max("id"), (r.count() & r.sum("id")).by("city"),
     (r.count() & r.sum()).on("id"), (r.count() & r.sum("id")).where("city"),
     (r.count() & r.sum("id")).where("city").then(len), r.rank(None, "city"), r.rank(None),
@@ -289,7 +289,7 @@ def test_reducers_show_how_they_were_made() -> None:
     assert shown[:6] == [
         "sum('price')", "top_k(2, 'price', smallest=True)",
         "quantile(0.25, 'price', discrete=True)",
-        "string_agg('city', separator='; ', by='id')", "count() & max('price')",
+        "string_agg('city', separator='; ', order='id')", "count() & max('price')",
         "sum('price').by('city')",
     ]  # fmt: skip
     for reducer in COMBINED:

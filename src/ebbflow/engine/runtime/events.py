@@ -5,7 +5,7 @@ one that has its key, or takes that away. Of several events of one key only the 
 says which is newer is one of these, in the order in which they are looked at:
 
     the sequence of the input    a part of its rows that never gets less for a key; a delete says it
-    the order of the change      `by=`, a part of the row, or a column of the table
+    the order of the change      `order=`, a part of the row, or a column of the table
     the order of the rows        where they have one: a list does, a table of Spark does not
 
 By a part of the row an event is also compared with the row that is there, and left out when it is
@@ -155,24 +155,24 @@ class EventOrder(NamedTuple):
     column: str = ""
 
 
-def ordering(source: Source, by: Any) -> EventOrder:
+def ordering(source: Source, order: Any) -> EventOrder:
     """What the events of a request are ordered by."""
     if source.sequence is not None:
-        if by is not None:
+        if order is not None:
             raise ChangeError(
                 f"input {source.name!r} has a sequence, and a change cannot have another order",
-                by=by,
+                order=order,
                 sequence=Text(source.sequence.text),
                 created=source.place,
-                remedy="leave out by=, or Input(...) without a sequence",
+                remedy="leave out order=, or Input(...) without a sequence",
             )
         return EventOrder(source.sequence)
-    if by is None:
+    if order is None:
         return EventOrder()
     fields = fields_of(source.type)
-    if isinstance(by, str) and fields is not None and by not in fields:
-        return EventOrder(column=by)
-    return EventOrder(Fn.of(by, source.type))
+    if isinstance(order, str) and fields is not None and order not in fields:
+        return EventOrder(column=order)
+    return EventOrder(Fn.of(order, source.type))
 
 
 def part_of(source: Source, found: EventOrder, verb: str) -> Callable[[Any], Any] | None:
@@ -268,7 +268,7 @@ def _several(source: Source, one: KeyedEvent, other: KeyedEvent) -> ChangeError:
         row=rows[0],
         also=rows[1],
         created=source.place,
-        remedy="the last row of each key alone; by=, what says which is the newest; or "
+        remedy="the last row of each key alone; order=, what says which is the newest; or "
         'duplicates="last" for rows that are in order',
     )
 

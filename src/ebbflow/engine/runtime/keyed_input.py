@@ -159,7 +159,7 @@ class KeyedInput(InputState):
     def upsert(self, request: Upsert) -> Weights:
         """Be ready to put rows in, each in place of the row that has its key, and to take away the
         rows of some keys."""
-        if request.by is None and self.beside is None and are_none(request.delete):
+        if request.order is None and self.beside is None and are_none(request.delete):
             found = rows_given(self, request.rows)
             latest = dict(zip(found.keys, found.rows, strict=True))
             if len(latest) == len(found.rows) or (found.ordered and request.duplicates == LAST):

@@ -100,7 +100,7 @@ def nested(source: Source, given: Any) -> ChangeError:
 def upserted(state: KeyedInput, request: Upsert, found_rows: RowsToPut | None = None) -> Events:
     """The events of an upsert, in order: rows that come, and then keys that go."""
     source = state.source
-    part = part_of(source, ordering(source, request.by), "upsert")
+    part = part_of(source, ordering(source, request.order), "upsert")
     rows, keys, ordered = found_rows or rows_given(state, request.rows)
     events = [
         KeyedEvent(key, row, None if part is None else time_of(source, part, row))
@@ -129,7 +129,7 @@ def no_order(source: Source) -> ChangeError:
         f'input {source.name!r}: there is no last row: what is given for duplicates="last" has no '
         "order",
         created=source.place,
-        remedy="by=, a field or a function that says which row of a key is the newest",
+        remedy="order=, a field or a function that says which row of a key is the newest",
     )
 
 
@@ -185,5 +185,5 @@ def _keys(source: Source, given: Any) -> list[Any]:
 
 def fed(state: KeyedInput, request: Feed) -> Events:
     """The events of a feed."""
-    found = ordering(state.source, request.by)
+    found = ordering(state.source, request.order)
     return Events(events_in(state, request, found), request.missing, True, found.part)

@@ -66,58 +66,58 @@ class GroupVerbs(Verbs[T_co]):
 
     @overload
     def top_k(
-        self, n: int, *, by: Part[T_co] | None = None, per: Part[T_co] | None = None,
+        self, n: int, *, order: Part[T_co] | None = None, per: Part[T_co] | None = None,
         smallest: bool = False, ties: bool = False, number: None = None,
     ) -> Collection[T_co]: ...  # fmt: skip
     @overload
     def top_k(
-        self, n: int, *, by: Part[T_co] | None = None, per: Part[T_co] | None = None,
+        self, n: int, *, order: Part[T_co] | None = None, per: Part[T_co] | None = None,
         smallest: bool = False, ties: bool = False, number: str,
     ) -> Collection[Any]: ...  # fmt: skip
     def top_k(
-        self, n: int, *, by: Any = None, per: Any = None, smallest: bool = False,
+        self, n: int, *, order: Any = None, per: Any = None, smallest: bool = False,
         ties: bool = False, number: str | None = None,
     ) -> Collection[Any]:  # fmt: skip
-        """The `n` rows with the greatest `by`, of all or of each `per`; repeated rows count. Rows
-        without fields are compared themselves where no `by` is given.
+        """The `n` rows at the top of an order, those with the greatest `order`: of all, or of each
+        `per`; repeated rows count. Rows without fields need no order: they are compared.
 
-        Which of several rows with the same `by` are among them, the rows decide. With `ties`, all
-        those are that are like the last. (FETCH FIRST n ROWS WITH TIES.) With `number="place"` a
-        field of that name tells the number of the row, the best being 1.
+        Rows at the same place of the order are told apart by comparing the rows. With `ties`, the
+        result has every row that ties with the last. (FETCH FIRST n ROWS WITH TIES.) With
+        `number="place"` a field of that name has the number of the row, the best being 1.
 
         >>> import ebbflow as ef
-        >>> ef.Input("words", str).top_k(3, by=len)
+        >>> ef.Input("words", str).top_k(3, order=len)
         <str: words → top_k>
-        >>> view = ef.Input("words", str).top_k(1, by=len, ties=True).run()
+        >>> view = ef.Input("words", str).top_k(1, order=len, ties=True).run()
         >>> view.step(words=["ebb", "sea", "to"])
         ZSet({'ebb': 1, 'sea': 1})
         """
         given: dict[str, Any] = {"smallest": smallest, "ties": ties, "number": number}
-        return self.with_node(top(self.node, "top_k", n, by, per, **given))
+        return self.with_node(top(self.node, "top_k", n, order, per, **given))
 
     @overload
     def last(
-        self, n: int = 1, *, by: Part[T_co], per: Part[T_co] | None = None, number: None = None
+        self, n: int = 1, *, order: Part[T_co], per: Part[T_co] | None = None, number: None = None
     ) -> Collection[T_co]: ...
     @overload
     def last(
-        self, n: int = 1, *, by: Part[T_co], per: Part[T_co] | None = None, number: str
+        self, n: int = 1, *, order: Part[T_co], per: Part[T_co] | None = None, number: str
     ) -> Collection[Any]: ...
     def last(
-        self, n: int = 1, *, by: Any, per: Any = None, number: str | None = None
+        self, n: int = 1, *, order: Any, per: Any = None, number: str | None = None
     ) -> Collection[Any]:
-        """The last `n` rows in the order of `by`, of all or of each `per`: `top_k` for what comes
+        """The last `n` rows of an order, of all or of each `per`: `top_k` for what comes
         one after the other. With `number="place"` rows are numbered, the last being 1.
 
         >>> import ebbflow as ef
         >>> from ebbflow.record import record
         >>> Hit = record("Hit", user=str, at=int)
-        >>> view = ef.Input("hits", Hit).last(2, by="at", per="user").run()
+        >>> view = ef.Input("hits", Hit).last(2, order="at", per="user").run()
         >>> view.step(hits=[Hit("ann", 3), Hit("ann", 9), Hit("ann", 5)])
         ZSet({Hit(user='ann', at=9): 1, Hit(user='ann', at=5): 1})
         """
         given: dict[str, Any] = {"smallest": False, "ties": False, "number": number}
-        return self.with_node(top(self.node, "last", n, by, per, **given))
+        return self.with_node(top(self.node, "last", n, order, per, **given))
 
     def limit(
         self, n: int, *, order: Part[T_co] | None = None, offset: int = 0,
@@ -134,5 +134,5 @@ class GroupVerbs(Verbs[T_co]):
         ZSet({'sea': 1, 'flow': 1})
         """
         return self.with_node(first_rows(
-            f"limit({n!r}", self.node, n, offset, order, per, smallest=not descending, order="order"
+            f"limit({n!r}", self.node, n, offset, order, per, smallest=not descending
         ))  # fmt: skip

@@ -107,15 +107,15 @@ class ReshapeVerbs(Verbs[T_co]):
         return self.with_node(aggregated(self.node, by, (), reducers))
 
     def sample(
-        self, fraction: float, *, by: Part[T_co] | None = None, seed: int = 0
+        self, fraction: float, *, per: Part[T_co] | None = None, seed: int = 0
     ) -> Collection[T_co]:
-        """About this part of the rows. Which ones depends on nothing but the row, or the part of it
-        that `by` says, and the seed: so it is the same everywhere, and a row that is taken away was
-        in or out as when it came. Rows with equal `by` are in together, or out together.
+        """About this part of the rows, or of the groups `per`: rows with equal `per` are in
+        together, or out together. The row (or that part of it) and the seed alone decide, so every
+        process draws the same sample, and a removed row was in or out as when it was added.
 
         >>> import ebbflow as ef
         >>> view = ef.Input("numbers", int).sample(0.25).run()
         >>> len(view.step(numbers=range(1000)))
         263
         """
-        return self.with_node(reshape.sampled(self.node, fraction, by, seed))
+        return self.with_node(reshape.sampled(self.node, fraction, per, seed))

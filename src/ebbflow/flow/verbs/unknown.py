@@ -18,7 +18,7 @@ _ADD = "with_fields(new=lambda row: ...)"
 _RENAME = 'rename(new="old")'
 _GROUP = 'group_by("field").agg(n=ebbflow.count())'
 _FIRST = "limit(n, order=...)"
-_TOP = "top_k(n, by=...)"
+_TOP = "top_k(n, order=...)"
 _ORDER = f"{_FIRST} for the first or last rows; rows have no order: sorted(view.value, key=...)"
 _UNPIVOT = 'unpivot("field", "field", name="name", value="value")'
 _PIVOT = 'pivot("field", ("value", ...), using=ebbflow.sum("field"), per="field")'

@@ -44,9 +44,12 @@ def holding(*rows: Order, program: Any = ORDERS) -> Any:
             "there is no last row",
         ),
         (ef.upsert([ROME], delete=[1]), "both to upsert and to delete"),
-        (ef.upsert([ROME], by="verzion"), "have no field 'verzion', to order by"),
-        (ef.upsert([ROME._replace(version=None), ROME], by="version"), "ordered by is None"),
-        (ef.upsert([ROME._replace(version="a")], by="version"), "cannot be ordered, by a str and"),
+        (ef.upsert([ROME], order="verzion"), "have no field 'verzion', to order by"),
+        (ef.upsert([ROME._replace(version=None), ROME], order="version"), "ordered by is None"),
+        (
+            ef.upsert([ROME._replace(version="a")], order="version"),
+            "cannot be ordered, by a str and",
+        ),
         (ef.upsert(ef.delete([1])), "a request was given where rows are asked"),
         (ef.delete("1"), "one key of input 'orders' was given where several are asked"),
         (ef.delete([[1]]), "cannot be a list"),
@@ -68,7 +71,7 @@ def holding(*rows: Order, program: Any = ORDERS) -> Any:
         (ef.feed([{"op": "d", "city": "Rome"}]), "field 'id' is null"),
         (ef.feed([{"op": "d", "id": 7}]), "there is no row of this key"),
         (ef.feed([{"op": "u", "before": None, "after": None}]), "'after' is null"),
-        (ef.feed([{**ROME._asdict(), "op": "c"}], by="lsn"), "the feed has no column 'lsn'"),
+        (ef.feed([{**ROME._asdict(), "op": "c"}], order="lsn"), "the feed has no column 'lsn'"),
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_remedy_and_changes_nothing(
@@ -98,7 +101,7 @@ def test_options_that_are_none_are_refused_where_they_are_written() -> None:
     with pytest.raises(UnknownField):
         ef.Input("orders", Order, key="id", sequence="verzion")
     with pytest.raises(ChangeError, match="has a sequence, and a change cannot have another"):
-        VERSIONED.run().step(orders=ef.upsert([ROME], by="version"))
+        VERSIONED.run().step(orders=ef.upsert([ROME], order="version"))
     with pytest.raises(ChangeError, match="are not kept"):
         ef.Input("words", str).run(check_input=False).step(words=ef.replace(["a"]))
 
@@ -118,7 +121,7 @@ def test_whatever_input_is_refused_none_is_changed() -> None:
 def test_by_an_order_the_newest_counts_and_none_older_than_what_is_there() -> None:
     view = holding(ROME)
     events = [Order(1, "old", 2), Order(2, "late", 5), Order(2, "later", 5), Order(2, "older", 4)]
-    view.step(orders=ef.upsert(events, by="version"))
+    view.step(orders=ef.upsert(events, order="version"))
     assert cities(view) == {1: "Rome", 2: "later"}
 
 

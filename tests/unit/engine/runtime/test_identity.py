@@ -41,7 +41,7 @@ def test_the_names_of_typed_rows_and_traced_functions_are_the_same_on_every_pyth
     orders = ef.Input("orders", Order)
     paid = orders.filter(lambda order: order.price is not None and order.price > 10)
     cities = paid.group_by("city").agg(n=ef.count(), total=ef.sum("price"))
-    best = paid.top_k(3, by="price", per="city")
+    best = paid.top_k(3, order="price", per="city")
     plan = ef.program(cities=cities, best=best).plan
     names = Names().of(plan)
     assert [names[id(plan.outputs[name])] for name in ("cities", "best")] == [
@@ -52,9 +52,22 @@ def test_the_names_of_typed_rows_and_traced_functions_are_the_same_on_every_pyth
 
 def test_a_limit_without_an_offset_has_the_name_of_a_top_k_and_one_with_has_another() -> None:
     orders = ef.Input("orders", Order)
-    first = orders.top_k(3, by="price", smallest=True)
+    first = orders.top_k(3, order="price", smallest=True)
     pages = [orders.limit(3, order="price", offset=offset) for offset in (0, 1, 2)]
     plans = [each.plan for each in (first, *pages)]
     names = [Names().of(plan)[id(plan.outputs["output"])] for plan in plans]
     assert names[0] == names[1]
     assert len(set(names)) == 3
+
+
+def test_a_reducer_in_an_order_has_the_name_that_it_had_when_its_order_was_by() -> None:
+    reducers = [
+        ef.string_agg("city", order="id"), ef.string_agg("city", separator=";", order="id"),
+        ef.first("a", order="b"), ef.arg_max("b", "a"),
+    ]  # fmt: skip
+    assert [Names().of_value(each) for each in reducers] == [
+        "1cfb9c9c5f42ced02f855d40813110f57310881d1c6472bea66d1ee63a8ca621",
+        "adf9b42ca9a679e3afd91425f5ad200d478eadea032eabd8165d2226aaf6634e",
+        "e5644f11b3391b49953da908ed19247db0ee7635d69a0f899ba6cb7fe6c4f945",
+        "2314cda8a26c9b6247ca3bc97cd7e5f211e362f24e4ee331432ec028e12d4e4c",
+    ]

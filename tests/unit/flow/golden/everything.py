@@ -33,7 +33,7 @@ program = ef.program(
     by_city=known.group_by("city", "country").agg(
         revenue=ef.sum("price"), median=ef.median("price")
     ),
-    best=known.top_k(3, by="price", per="city"),
+    best=known.top_k(3, order="price", per="city"),
     visits=orders.session("at", 600, per="user").distinct(),
     sizes=large.through(count(), per="city"),
     tags=tags,

@@ -106,7 +106,7 @@ def test_of_equal_nodes_the_first_is_kept_with_its_place() -> None:
 def test_sharing_leaves_nodes_apart_that_differ() -> None:
     rows = [
         orders.filter(lambda o: o.price > 3), orders.filter(lambda o: o.price > 4),
-        orders.top_k(1, by="price"), orders.top_k(2, by="price"),
+        orders.top_k(1, order="price"), orders.top_k(2, order="price"),
         orders.join(people, on="customer", how="semi"),
         orders.join(people, on="customer", how="anti"),
         orders + returns, orders - returns,
@@ -356,18 +356,20 @@ def test_a_filter_does_not_pass_a_reducer_that_may_fail() -> None:
 
 
 def test_a_filter_passes_top_k_only_when_it_reads_the_key() -> None:
-    best = orders.top_k(2, by="price", per="city")
+    best = orders.top_k(2, order="price", per="city")
     assert pushed(best.filter(lambda o: o.city == "Rome")) == (
         "top_k(filter[city == 'Rome'](orders))"
     )
     assert pushed(best.filter(above)) == "filter[price > 3](top_k(orders))"
-    assert pushed(orders.top_k(2, by="price").filter(above)) == "filter[price > 3](top_k(orders))"
+    assert (
+        pushed(orders.top_k(2, order="price").filter(above)) == "filter[price > 3](top_k(orders))"
+    )
 
 
 def test_a_filter_does_not_hide_rows_that_are_negative() -> None:
     rows = (orders - returns).group_by("city").agg(n=ef.count()).filter(lambda g: g.city == "Rome")
     assert pushed(rows) == "filter[city == 'Rome'](reduce(concat(orders, returns)))"
-    rows = (orders - returns).top_k(1, by="price", per="city").filter(lambda g: g.city == "Rome")
+    rows = (orders - returns).top_k(1, order="price", per="city").filter(lambda g: g.city == "Rome")
     assert pushed(rows) == "filter[city == 'Rome'](top_k(concat(orders, returns)))"
 
 
@@ -544,9 +546,9 @@ def test_rows_that_pass_a_node_lose_what_is_read_neither_there_nor_later() -> No
 
 
 def test_top_k_loses_last_fields_only() -> None:
-    rows = orders.top_k(1, by="customer").agg(n=ef.count())
+    rows = orders.top_k(1, order="customer").agg(n=ef.count())
     assert kept(push_projections(plan_of(rows)), TopK) == [("id", "customer")]
-    rows = orders.top_k(1, by="price").agg(n=ef.count())
+    rows = orders.top_k(1, order="price").agg(n=ef.count())
     assert kept(push_projections(plan_of(rows)), TopK) == [Order._fields]
 
 

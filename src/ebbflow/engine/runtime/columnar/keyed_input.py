@@ -148,7 +148,7 @@ class KeyedColumnInput(KeyedInput):
     def upsert(self, request: Upsert) -> Any:
         self._put = self._take = None
         rows = self.by_key
-        plain = request.by is None and are_none(request.delete) and request.duplicates == LAST
+        plain = request.order is None and are_none(request.delete) and request.duplicates == LAST
         given = plain_columns(self.source, request.rows, self.texts) if plain and rows else None
         if given is None or rows is None or (given.weights != 1).any():
             return self._as_rows(super().upsert, request)

@@ -132,7 +132,7 @@ def _by_key(state: Any, request: Request, small: int) -> InputChange:
         return _here(state, deleted(state, request))
     if isinstance(request, Feed):
         if isinstance(request.rows, DataFrame):
-            order = ordering(source, request.by)
+            order = ordering(source, request.order)
             frame = feed_frame(source, request, order)
             return InputChange(Events((), request.missing, False, order.part), None, frame)
         return _here(state, fed(state, request))
@@ -153,7 +153,7 @@ def _here(state: Any, events: Events) -> InputChange:
 
 def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
     source, given, keys = state.source, request.rows, request.delete
-    part = part_of(source, ordering(source, request.by), "upsert")
+    part = part_of(source, ordering(source, request.order), "upsert")
     if is_request(given):
         raise nested(source, given)
     alone = are_none(keys)
@@ -168,7 +168,7 @@ def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
         return InputChange(Events((), request.missing, False, part, False), None, frame)
     if not alone:
         return _here(state, upserted(state, request))
-    sent = Upsert((), by=request.by)
+    sent = Upsert((), order=request.order)
     unordered = part is None and request.duplicates != LAST
     if isinstance(given, DataFrame) or (holds_rows(given) and unordered):
         return _rows(source, sent, given, small)

@@ -123,7 +123,7 @@ class ColumnReplica(WaveRunner):
         state = self.replica.inputs[name]
         known = {*self._inputs, *self._keyed}
         if request is not None:
-            plain = isinstance(request, Upsert) and request.by is None
+            plain = isinstance(request, Upsert) and request.order is None
             return plain and name in self._keyed
         if name not in known and type(state) not in (SharedInput, InputState):
             return False
