@@ -61,14 +61,20 @@ class TimeBounds:
         """The earliest time that a row can have; UNKNOWN where that cannot be told."""
         if value is None or self.before is UNKNOWN:
             return UNKNOWN
-        return instant(value if self.before is None else value - self.before, -1)
+        try:
+            return instant(value if self.before is None else value - self.before, -1)
+        except OverflowError:  # before the year 1
+            return UNKNOWN
 
     def is_closed(self, value: Any, closings: Closings) -> bool:
         """Whether no row with this value can come or go."""
         before = closing(self.inputs, closings)
         if value is None or before is None or self.after is UNKNOWN:
             return False
-        last = instant(value if self.after is None else value + self.after, 1)
+        try:
+            last = instant(value if self.after is None else value + self.after, 1)
+        except OverflowError:  # after the year 9999
+            return False
         return bool(last < before if self.at_end else last <= before)
 
     @property
@@ -223,12 +229,12 @@ def _through(fn: Fn, rows: Bounds) -> Bounds:
 
 
 def _of_windows(clock: WindowClock, rows: Bounds) -> Bounds:
-    time, size = _time_in(clock.time, rows), clock.size
-    if time is None or isinstance(size, float) or isinstance(clock.every, float):
+    time, longest = _time_in(clock.time, rows), clock.longest
+    if time is None or longest is None:
         return NONE
     return {
-        "window_start": TimeBounds(time.inputs, None, size, at_end=False),
-        "window_end": TimeBounds(time.inputs, size, None, at_end=False),
+        "window_start": TimeBounds(time.inputs, None, longest, at_end=False),
+        "window_end": TimeBounds(time.inputs, longest, None, at_end=False),
     }
 
 

@@ -91,7 +91,7 @@ def fn_text(fn: Fn | None) -> str:
     if isinstance(fn.call, (Tumbling, Sliding)):
         clock = fn.call.clock
         every = f" every {clock.every}" if isinstance(fn.call, Sliding) else ""
-        return f"windows of {clock.size}{every} by {fn_text(clock.time)}"
+        return f"windows of {clock.shown}{every} by {fn_text(clock.time)}"
     return " ".join(fn.text.split())
 
 

@@ -10,8 +10,8 @@ window it belongs to.
 
 Time is whatever the rows have: an int, a float, a date, or a datetime. Windows are counted from an
 `origin`: 0, or 1970-01-01. Datetimes with a time zone are counted on the clock of the origin's
-zone, which is UTC unless another is given: with an origin in `ZoneInfo("Europe/Rome")` a day is a
-day in Rome, also when the clocks change.
+zone, which is UTC unless another is given. Windows of days, weeks, months, quarters and years
+follow a calendar: `ebbflow.flow.calendar`.
 """
 
 from __future__ import annotations
@@ -41,16 +41,14 @@ EPOCH_DAY = date(1970, 1, 1)
 # ---- the nodes ----
 
 
-def tumbled(node: Node, time: Part, size: Any, origin: Any) -> Map:
+def tumbled(node: Node, clock: WindowClock) -> Map:
     """The node of `tumbling`."""
-    clock = _clock("tumbling", node, time, size, size, origin)
     fn = Fn.of(Tumbling(clock, _row_of(node, clock.row)), node.type)
     return Map(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
 
 
-def slid(node: Node, time: Part, size: Any, every: Any, origin: Any) -> FlatMap:
+def slid(node: Node, clock: WindowClock) -> FlatMap:
     """The node of `sliding`."""
-    clock = _clock("sliding", node, time, size, every, origin)
     fn = Fn.of(Sliding(clock, _row_of(node, clock.row)), node.type)
     return FlatMap(parent=node, fn=fn, type=clock.row or _pair(node), place=place())
 
@@ -58,7 +56,7 @@ def slid(node: Node, time: Part, size: Any, every: Any, origin: Any) -> FlatMap:
 def in_sessions(node: Node, time: Part, gap: Any, per: Part | None) -> Sessions:
     """The node of `session`."""
     time_type = check_times("session", node, time, {"gap": gap})
-    row = _with_window("session", node, time_type)
+    row = with_window("session", node, time_type)
     of = part("session({})", node, time)
     return Sessions(
         parent=node,
@@ -144,6 +142,25 @@ class WindowClock:
         time, origin = self._from_origin(time)
         return time, origin, self._number(time, origin)
 
+    def start(self, origin: Any, number: Any) -> Any:
+        """Where the window of a number starts; `at` gives the origin and the number."""
+        return origin + number * self.every
+
+    def end(self, origin: Any, number: Any) -> Any:
+        """Where it ends."""
+        return origin + number * self.every + self.size
+
+    @property
+    def shown(self) -> str:
+        """The size of the windows, in words."""
+        return str(self.size)
+
+    @property
+    def longest(self) -> Any:
+        """A span that no window is longer than; None where ends are not exact."""
+        floats = isinstance(self.size, float) or isinstance(self.every, float)
+        return None if floats else self.size
+
     def written(self, bind: Any, row: str, shown: str, otherwise: str) -> str:
         """Python text of `shown`, which names the `{origin}` and the `{number}` of the last window
         that has started, where times are whole numbers, and of what is to be done `otherwise`."""
@@ -176,9 +193,12 @@ class WindowClock:
     def _number(self, time: Any, origin: Any) -> Any:
         """For floats the division is only nearly right, so the neighbours are tried."""
         guess = (time - origin) // self.every
-        for number in (guess, guess - 1, guess + 1):
-            if origin + number * self.every <= time < origin + (number + 1) * self.every:
-                return number
+        try:
+            for number in (guess, guess - 1, guess + 1):
+                if origin + number * self.every <= time < origin + (number + 1) * self.every:
+                    return number
+        except OverflowError as error:
+            raise too_far(self.verb, time) from error
         raise wrong_time(
             self.verb, time, f"it is too large to tell windows of {_span(self.every)} apart",
             "ints, or datetimes, which are exact",
@@ -193,9 +213,12 @@ class Tumbling(WritesItself):
     merge: _Row
 
     def __call__(self, row: Any) -> Any:
-        _, origin, number = self.clock.at(row)
-        every = self.clock.every
-        return self.merge(row, origin + number * every, origin + (number + 1) * every)
+        time, origin, number = self.clock.at(row)
+        try:
+            start = self.clock.start
+            return self.merge(row, start(origin, number), start(origin, number + 1))
+        except (OverflowError, ValueError) as error:
+            raise too_far(self.clock.verb, time) from error
 
     def written(self, bind: Any, row: str) -> str:
         otherwise = f"{bind(one_nan)}({bind(self)}({row}))"
@@ -234,13 +257,14 @@ class Sliding:
         return [self.merge(row, start, end) for start, end in reversed([*self._windows(row)])]
 
     def _windows(self, row: Any) -> Iterator[tuple[Any, Any]]:
-        time, origin, number = self.clock.at(row)
-        every, size = self.clock.every, self.clock.size
-        start = origin + number * every
-        while time < start + size:
-            yield start, start + size
-            number -= 1
-            start = origin + number * every
+        clock = self.clock
+        time, origin, number = clock.at(row)
+        try:
+            while time < (end := clock.end(origin, number)):
+                yield clock.start(origin, number), end
+                number -= 1
+        except (OverflowError, ValueError) as error:
+            raise too_far(clock.verb, time) from error
 
 
 def time_mismatch(time: Any, size: Any) -> tuple[str, str] | None:
@@ -286,10 +310,21 @@ def wrong_time(verb: str, time: Any, why: str, remedy: str) -> CompositionError:
     )
 
 
+def too_far(verb: str, time: Any) -> CompositionError:
+    """The error for a row whose window starts or ends where no datetime and no date can be."""
+    return wrong_time(
+        verb, time, "its window does not lie within the years 1 to 9999",
+        "filter() before the window, if such a time stands for none",
+    )  # fmt: skip
+
+
 # ---- checks when built ----
 
 
-def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any) -> WindowClock:
+def window_clock(
+    verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any
+) -> WindowClock:
+    """The clock of windows of one size, after a look at the time of the rows."""
     time_type = check_times(verb, node, time, {"size": size, "every": every})
     if isinstance(size, timedelta) != isinstance(every, timedelta):
         refuse(
@@ -300,7 +335,7 @@ def _clock(verb: str, node: Node, time: Part, size: Any, every: Any, origin: Any
         refuse(
             f"{verb}(origin={_span(origin)}): {wrong[0]}", "an origin of the same kind as the times"
         )
-    row = _with_window(verb, node, time_type)
+    row = with_window(verb, node, time_type)
     return WindowClock(verb, part(f"{verb}({{}})", node, time), size, every, origin, row)
 
 
@@ -319,7 +354,7 @@ def check_times(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any
     part(f"{verb}({{}})", node, time)
     plain(f"{verb}({{}})", time)
     time_type = part_type(node, time)
-    known = _classes(time_type)
+    known = classes_of(time_type)
     example = example_time(node, time)
     for name, span in spans.items():
         _positive(verb, name, span)
@@ -336,11 +371,12 @@ def check_times(verb: str, node: Node, time: Part, spans: dict[str, Any]) -> Any
 
 def example_time(node: Node, time: Part) -> Any:
     """A time of the kind that rows have; None where that is not known."""
-    known = _classes(part_type(node, time))
+    known = classes_of(part_type(node, time))
     return _EXAMPLES.get(known[0]) if len(known) == 1 else None
 
 
-def _classes(time_type: Any) -> list[Any]:
+def classes_of(time_type: Any) -> list[Any]:
+    """The classes of times of a type; none where they are not known."""
     return [each for each in types.classes(time_type) or () if each is not NoneType]
 
 
@@ -357,7 +393,7 @@ def _positive(verb: str, name: str, span: Any) -> None:
         )
 
 
-def _with_window(verb: str, node: Node, time_type: Any) -> Any:
+def with_window(verb: str, node: Node, time_type: Any) -> Any:
     """The row type with two more fields; None where the fields are not known."""
     remedy = "select() it under another name before: select(..., first_start={!r})"
     ends = {"window_start": time_type, "window_end": time_type}

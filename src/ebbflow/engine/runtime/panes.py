@@ -63,7 +63,7 @@ def by_panes(node: Reduce, chain: Chain) -> ReduceByPane | None:
         return None
     return operator.by_panes(
         Chain(chain.steps[:-1]), Fn(PaneKey(counting, of), row_type), row_type,
-        PaneWindows(clock.size, clock.every, pane, parts),
+        PaneWindows(clock, pane, parts),
     )  # fmt: skip
 
 
@@ -123,9 +123,9 @@ class PaneWindows:
     """The keys of the windows that a pane is part of. `parts` says what the parts of the key are:
     an end of the window, or None for the next of those that are not."""
 
-    def __init__(self, size: Any, every: Any, pane: Any, parts: Sequence[int | None]) -> None:
-        self.size, self.every = size, every
-        self.panes, self.step = size // pane, every // pane
+    def __init__(self, clock: WindowClock, pane: Any, parts: Sequence[int | None]) -> None:
+        self.clock = clock
+        self.panes, self.step = clock.size // pane, clock.every // pane
         places = [KEY + n for n in range(parts.count(None))][::-1]
         self.pick = itemgetter(*[places.pop() if part is None else part for part in parts])
         self.spans: dict[Any, list[tuple[Any, Any]]] = {}
@@ -141,8 +141,10 @@ class PaneWindows:
     def _spans(self, origin: Any, number: int) -> list[tuple[Any, Any]]:
         """The windows, remembered for a while: few panes come again and again."""
         first, last = (number - self.panes) // self.step + 1, number // self.step
-        starts = [origin + n * self.every for n in range(first, last + 1)]
         if len(self.spans) >= REMEMBERED:
             self.spans.clear()
-        spans = self.spans[origin, number] = [(start, start + self.size) for start in starts]
+        start, end = self.clock.start, self.clock.end
+        spans = self.spans[origin, number] = [
+            (start(origin, n), end(origin, n)) for n in range(first, last + 1)
+        ]
         return spans

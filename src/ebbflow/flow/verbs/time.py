@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.flow import windows
+from ebbflow.flow.calendar import any_clock
 from ebbflow.flow.parts import Part
 from ebbflow.flow.verbs.base import Verbs, no_collection
 from ebbflow.flow.within import kept_within
@@ -13,30 +15,57 @@ from ebbflow.typevars import T_co
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
+Zone = str | tzinfo | None
+
 
 class TimeVerbs(Verbs[T_co]):
     """What is made of rows with a time."""
 
-    def tumbling(self, time: Part[T_co], size: Any, *, origin: Any = None) -> Collection[Any]:
+    def tumbling(
+        self, time: Part[T_co], size: Any = None, *, days: int | None = None,
+        weeks: int | None = None, months: int | None = None, quarters: int | None = None,
+        years: int | None = None, zone: Zone = None, origin: Any = None,
+    ) -> Collection[Any]:  # fmt: skip
         """Every row with the window of this size that its time is in: `window_start`, `window_end`.
+
+        The size is in the unit of the times, or a timedelta. Windows of so many `days`, `weeks`,
+        `months`, `quarters` or `years` follow the calendar, for aware times that of `zone`.
 
         >>> import ebbflow as ef
         >>> from ebbflow.record import record
         >>> ef.Input("hits", record("Hit", page=str, at=int)).tumbling("at", 60).type._fields
         ('page', 'at', 'window_start', 'window_end')
+        >>> from datetime import UTC, datetime
+        >>> from typing import Annotated
+        >>> sales = ef.Input("sales", record("Sale", at=Annotated[datetime, UTC]))
+        >>> sales.tumbling("at", months=1, zone="Europe/Rome")
+        <Sale(at, window_start, window_end): sales → map>
         """
-        return self.with_node(windows.tumbled(self.node, time, size, origin))
+        periods = {
+            "days": days, "weeks": weeks, "months": months, "quarters": quarters, "years": years
+        }  # fmt: skip
+        clock = any_clock("tumbling", self.node, time, size, size, origin, periods, zone)
+        return self.with_node(windows.tumbled(self.node, clock))
 
     def sliding(
-        self, time: Part[T_co], size: Any, every: Any, *, origin: Any = None
-    ) -> Collection[Any]:
+        self, time: Part[T_co], size: Any = None, every: Any = None, *, days: int | None = None,
+        weeks: int | None = None, months: int | None = None, quarters: int | None = None,
+        years: int | None = None, zone: Zone = None, origin: Any = None,
+    ) -> Collection[Any]:  # fmt: skip
         """Every row once for each window that its time is in; a new window starts every `every`.
+
+        With `days`, `weeks`, `months`, `quarters` or `years`, `every` is a number of the same:
+        `days=7, every=1` are the last seven days, day by day.
 
         >>> import ebbflow as ef
         >>> ef.Input("hits", int).sliding(lambda hit: hit, 60, 30)
         <tuple[int, Any, Any]: hits → flat_map>
         """
-        return self.with_node(windows.slid(self.node, time, size, every, origin))
+        periods = {
+            "days": days, "weeks": weeks, "months": months, "quarters": quarters, "years": years
+        }  # fmt: skip
+        clock = any_clock("sliding", self.node, time, size, every, origin, periods, zone)
+        return self.with_node(windows.slid(self.node, clock))
 
     def session(
         self, time: Part[T_co], gap: Any, *, per: Part[T_co] | None = None
