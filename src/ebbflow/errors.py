@@ -12,6 +12,9 @@ The text of an error can always be made, is short, and is made in little time, w
 are: lists without end, rows of a megabyte, objects whose repr fails. Where rows must not come into
 logs, `redact` has their types shown instead; it holds for everything that a row may be part of:
 facts, the messages of exceptions that a user's function raised, and these exceptions themselves.
+
+Every exception that a user may catch is here, whatever module raises it; `docs/errors.md` has them
+in a table.
 """
 
 from __future__ import annotations
@@ -122,6 +125,46 @@ class RepeatedBatch(UserWarning):
 
 class ViewClosed(EbbflowError):
     """A view was used after it was closed."""
+
+
+class StateError(EbbflowError):
+    """State on disk could not be read or written."""
+
+
+class Damaged(StateError):
+    """A file of the state is not what was written, or is not there."""
+
+
+class InUse(StateError):
+    """The state is open in another place."""
+
+
+class Lost(StateError):
+    """The state is not that of this process any more: it cannot write to it."""
+
+
+class Unsure(StateError):
+    """Nobody can tell, for now, whether an epoch was written."""
+
+
+class SchemaMismatch(EbbflowError):
+    """A row does not fit the columns of its type."""
+
+
+class SinkError(EbbflowError):
+    """A sink cannot go on from where it is."""
+
+
+class BrokerError(EbbflowError):
+    """Kafka has refused something, or does not answer."""
+
+
+class DatabaseError(EbbflowError):
+    """PostgreSQL has refused something."""
+
+
+class SparkError(EbbflowError):
+    """Spark cannot be used as it is."""
 
 
 class CheckError(EbbflowError):

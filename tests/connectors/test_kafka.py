@@ -14,10 +14,8 @@ from tests.servers.kafka import Kafka
 
 import ebbflow as ef
 from ebbflow.connectors.kafka import BadMessage, TopicSink, changes
-from ebbflow.connectors.kafka.broker import BrokerError
 from ebbflow.engine.runtime.batches import Batch
-from ebbflow.engine.runtime.sinks.sink import SinkError
-from ebbflow.errors import ChangeError, CompositionError
+from ebbflow.errors import BrokerError, ChangeError, CompositionError, SinkError
 
 
 class Order(NamedTuple):

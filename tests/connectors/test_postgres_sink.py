@@ -15,9 +15,7 @@ from tests.servers.postgres import Database
 
 import ebbflow as ef
 from ebbflow.connectors.postgres import TableSink, changes
-from ebbflow.connectors.postgres.link import DatabaseError
-from ebbflow.engine.runtime.sinks.sink import SinkError
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, DatabaseError, SinkError
 from ebbflow.frozen import Frozen
 
 

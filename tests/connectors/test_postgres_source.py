@@ -13,8 +13,7 @@ from tests.servers.postgres import Database
 
 import ebbflow as ef
 from ebbflow.connectors.postgres import changes
-from ebbflow.connectors.postgres.link import DatabaseError
-from ebbflow.errors import ChangeError, RepeatedBatch
+from ebbflow.errors import ChangeError, DatabaseError, RepeatedBatch
 
 
 class Order(NamedTuple):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import errno
 from random import Random
 
-from ebbflow.state.spine import Files, FileWriter, InUse, Lost
+from ebbflow.errors import InUse, Lost
+from ebbflow.state.spine import Files, FileWriter
 
 
 class Crash(BaseException):

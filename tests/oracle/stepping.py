@@ -7,7 +7,7 @@ from random import Random
 from time import sleep
 
 import ebbflow as ef
-from ebbflow.state.spine import InUse, Lost
+from ebbflow.errors import InUse, Lost
 
 SAID = ef.Input("said", tuple)
 

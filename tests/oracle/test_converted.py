@@ -18,7 +18,7 @@ from tests.oracle import disk, schemas
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.state.spine import StateError
+from ebbflow.errors import StateError
 from ebbflow.zset import ZSet
 
 HOWS = ["lost", "kept", "torn"]

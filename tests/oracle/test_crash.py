@@ -18,16 +18,8 @@ from typing import Any
 
 import pytest
 
-from ebbflow.state.spine import (
-    ABSENT,
-    Files,
-    Folder,
-    Piece,
-    Snapshot,
-    Spine,
-    StateError,
-    Store,
-)
+from ebbflow.errors import StateError
+from ebbflow.state.spine import ABSENT, Files, Folder, Piece, Snapshot, Spine, Store
 from ebbflow.state.spine.hashing import hashes
 
 HERE = Path(__file__).parent

@@ -16,10 +16,10 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime import durable
 from ebbflow.engine.runtime.durable import FORMAT
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, StateError
 from ebbflow.flow.source import Input
 from ebbflow.operator import aggregate
-from ebbflow.state.spine import StateError, Store
+from ebbflow.state.spine import Store
 from ebbflow.testing import VERB_NAMES, random_program
 from ebbflow.testing.functions import Choices, RowShape
 from ebbflow.testing.programs import Stock

@@ -22,11 +22,10 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
-from ebbflow.errors import EbbflowError, FunctionFailed
+from ebbflow.errors import EbbflowError, FunctionFailed, StateError
 from ebbflow.expression.schema import schema
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.source import Input
-from ebbflow.state.spine import StateError
 from ebbflow.testing import VERB_NAMES, random_epochs
 from ebbflow.testing.programs import NUMBERS, TYPES, Recipe, grow
 from ebbflow.zset import ZSet

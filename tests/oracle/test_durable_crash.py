@@ -25,7 +25,8 @@ from tests.oracle.kept_shop import SHOP, Order, advance, change, inputs, right, 
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.state.spine import Files, InUse, StateError
+from ebbflow.errors import InUse, StateError
+from ebbflow.state.spine import Files
 
 ROOT = Path(__file__).parents[2]
 EPOCHS = 8

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 import ebbflow as ef
+from ebbflow.errors import StateError
 from ebbflow.expression import Fingerprints, assumed, fingerprint, fingerprints
 from ebbflow.expression.library import _version, library
-from ebbflow.state.spine import StateError
 from ebbflow.zset import ZSet
 
 LINE = "\n# ----\n"

@@ -13,8 +13,14 @@ from tests.oracle.late_rows import FREE, HITS, Feed, Hit, program
 
 import ebbflow as ef
 from ebbflow.engine.runtime import gate
-from ebbflow.errors import AbsentRow, ChangeError, CheckError, CompositionError, LawBroken
-from ebbflow.state.spine import StateError
+from ebbflow.errors import (
+    AbsentRow,
+    ChangeError,
+    CheckError,
+    CompositionError,
+    LawBroken,
+    StateError,
+)
 from ebbflow.zset import ZSet
 
 

@@ -17,9 +17,8 @@ import ebbflow as ef
 from ebbflow.change import Insert, Text
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.local import run
-from ebbflow.errors import AbsentRow, ChangeError, UnknownField
+from ebbflow.errors import AbsentRow, ChangeError, StateError, UnknownField
 from ebbflow.flow.running import planned
-from ebbflow.state.spine import StateError
 from ebbflow.testing import follow, random_epochs, random_program
 from ebbflow.zset import ZSet
 

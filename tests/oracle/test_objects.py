@@ -22,7 +22,8 @@ from tests.oracle import kept_shop
 from tests.oracle.stepping import SAID
 
 import ebbflow as ef
-from ebbflow.state.spine import InUse, Lost, StateError, Unsure, cache, objects
+from ebbflow.errors import InUse, Lost, StateError, Unsure
+from ebbflow.state.spine import cache, objects
 
 __all__ = ["place", "server"]
 SHOP = kept_shop.SHOP

@@ -23,7 +23,8 @@ from tests.oracle.interrupts import interrupted
 from tests.oracle.kept_shop import SHOP, advance, change, right
 
 import ebbflow as ef
-from ebbflow.state.spine import Folder, InUse, Lost, Snapshot, StateError, Store
+from ebbflow.errors import InUse, Lost, StateError
+from ebbflow.state.spine import Folder, Snapshot, Store
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 ROOT = Path(__file__).parents[2]

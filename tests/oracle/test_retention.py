@@ -16,8 +16,8 @@ from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime import ages
 from ebbflow.engine.runtime.sinks import sink
 from ebbflow.engine.runtime.upkeep.inspect import inspect
-from ebbflow.errors import EbbflowError
-from ebbflow.state.spine import Folder, Snapshot, StateError
+from ebbflow.errors import EbbflowError, StateError
+from ebbflow.state.spine import Folder, Snapshot
 from ebbflow.state.spine.manifest import Manifest
 from ebbflow.zset import ZSet
 

@@ -14,8 +14,9 @@ from tests.spark.simulated import Driver
 import ebbflow as ef
 from ebbflow.change import Delete, DeleteItems, Insert, InsertItems
 from ebbflow.change.rope import ItemRope, Rope
+from ebbflow.errors import StateError
 from ebbflow.operator import text
-from ebbflow.state.spine import Snapshot, StateError, texts
+from ebbflow.state.spine import Snapshot, texts
 from ebbflow.zset import ZSet
 
 

@@ -18,7 +18,8 @@ from ebbflow.engine.runtime.sinks.sink import noted
 from ebbflow.engine.runtime.upkeep.copies import compact, copy
 from ebbflow.engine.runtime.upkeep.inspect import Inspection, inspect
 from ebbflow.engine.runtime.upkeep.repair import Repaired, end_sink, repair
-from ebbflow.state.spine import Folder, InUse, Snapshot, StateError
+from ebbflow.errors import InUse, StateError
+from ebbflow.state.spine import Folder, Snapshot
 
 program = ef.program(
     cities=sales.group_by("city").agg(n=ef.count(), total=ef.sum("price"), most=ef.max("price")),

@@ -12,7 +12,8 @@ from ebbflow.cli import main
 from ebbflow.engine.runtime.upkeep.copies import compact, copy
 from ebbflow.engine.runtime.upkeep.inspect import inspect
 from ebbflow.engine.runtime.upkeep.repair import repair
-from ebbflow.state.spine import Folder, StateError, files_at
+from ebbflow.errors import StateError
+from ebbflow.state.spine import Folder, files_at
 
 __all__ = ["place", "server"]
 

@@ -24,9 +24,7 @@ from tests.spark.test_oracle_session import CHOSEN, epochs_of, followed
 import ebbflow as ef
 from ebbflow.engine.spark.connect import estimated_bytes, steady
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.session import SparkError
-from ebbflow.errors import EbbflowError, RepeatedBatch
-from ebbflow.state.spine import InUse
+from ebbflow.errors import EbbflowError, InUse, RepeatedBatch, SparkError
 from ebbflow.testing import random_program
 
 

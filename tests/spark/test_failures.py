@@ -23,19 +23,20 @@ from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
 from ebbflow.engine.spark.output.frames import zset_of
-from ebbflow.engine.spark.session import SparkError
 from ebbflow.engine.spark.tasks import task
 from ebbflow.errors import (
     AbsentRow,
     CompositionError,
     EbbflowError,
     FunctionFailed,
+    InUse,
     NotDeterministic,
+    SchemaMismatch,
+    SparkError,
 )
 from ebbflow.flow.plan import Plan
-from ebbflow.state.spine import InUse, Store
+from ebbflow.state.spine import Store
 from ebbflow.zset import ZSet
 
 MODES = ["driver", "single_task", "staged"]

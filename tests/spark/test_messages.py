@@ -11,8 +11,8 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.spark import checks
 from ebbflow.engine.spark.checks import check_session
-from ebbflow.engine.spark.session import SparkError, plain
-from ebbflow.errors import AbsentRow, ChangeError, CompositionError
+from ebbflow.engine.spark.session import plain
+from ebbflow.errors import AbsentRow, ChangeError, CompositionError, SparkError
 from ebbflow.zset import ZSet
 
 

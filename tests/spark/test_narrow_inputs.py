@@ -13,8 +13,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.errors import AbsentRow
-from ebbflow.state.spine import StateError
+from ebbflow.errors import AbsentRow, StateError
 from ebbflow.zset import ZSet
 
 

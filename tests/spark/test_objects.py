@@ -13,7 +13,7 @@ from tests.spark.simulated import View
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
-from ebbflow.state.spine import Lost
+from ebbflow.errors import Lost
 from ebbflow.zset import ZSet
 
 __all__ = ["place", "server"]

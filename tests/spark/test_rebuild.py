@@ -18,8 +18,8 @@ from tests.oracle.test_durable_changed import edited, random_recipe
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.spark.bulk import rebuild
-from ebbflow.errors import EbbflowError
-from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.errors import EbbflowError, StateError
+from ebbflow.state.spine import Snapshot
 from ebbflow.testing import random_epochs
 from ebbflow.testing.programs import grow
 from ebbflow.zset import ZSet

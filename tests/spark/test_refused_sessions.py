@@ -24,7 +24,8 @@ from tests.spark.servers import HOME, MODE, ROOT, Cluster, connect_server, conne
 import ebbflow as ef
 from ebbflow.engine.spark import checks
 from ebbflow.engine.spark.checks import check_session, require_shared
-from ebbflow.engine.spark.session import SparkError, session
+from ebbflow.engine.spark.session import session
+from ebbflow.errors import SparkError
 
 ROWS = ef.Input("rows", int)
 
@@ -172,7 +173,8 @@ import json
 from pyspark.sql import SparkSession
 import ebbflow as ef
 from ebbflow.engine.spark.checks import check_session
-from ebbflow.engine.spark.session import SparkError, session
+from ebbflow.errors import SparkError
+from ebbflow.engine.spark.session import session
 
 def theirs():
     conf = {"spark.ui.enabled": "false", "spark.driver.memory": "512m"}

@@ -18,8 +18,7 @@ from ebbflow.engine.runtime import ages
 from ebbflow.engine.spark.table.frame import frame_of
 from ebbflow.engine.spark.tasks import epochs
 from ebbflow.engine.spark.tasks.epochs import Epochs, TooMany
-from ebbflow.errors import CompositionError
-from ebbflow.state.spine import StateError
+from ebbflow.errors import CompositionError, StateError
 
 
 class Row(NamedTuple):

@@ -19,14 +19,13 @@ from ebbflow.engine.spark import checks
 from ebbflow.engine.spark import session as module
 from ebbflow.engine.spark.checks import check_session
 from ebbflow.engine.spark.session import (
-    SparkError,
     find_java,
     java_version,
     require_packages,
     session,
     settings,
 )
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, SparkError
 
 
 def fake_java(home: Path, version: str) -> str:

@@ -16,9 +16,8 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.connectors.rows import OutputSink
-from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.spark.output.targets import upserts
-from ebbflow.errors import CompositionError, ViewClosed
+from ebbflow.errors import CompositionError, SinkError, ViewClosed
 
 
 class Sale(NamedTuple):

@@ -34,8 +34,7 @@ from ebbflow.engine.runtime.table.untyped import pickled
 from ebbflow.engine.spark.source.content import EPOCH, Content, content_of
 from ebbflow.engine.spark.source.options import SourceOptions
 from ebbflow.engine.spark.source.readers import StateReader, stream_reader
-from ebbflow.errors import CompositionError, EbbflowError
-from ebbflow.state.spine import StateError
+from ebbflow.errors import CompositionError, EbbflowError, StateError
 from ebbflow.testing import random_epochs, random_program
 from ebbflow.zset import ZSet
 

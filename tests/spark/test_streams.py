@@ -13,10 +13,16 @@ import pytest
 from tests.spark import live_feed as feed
 
 import ebbflow as ef
-from ebbflow.engine.spark.session import SparkError
 from ebbflow.engine.spark.streams.view import ViewWithStreams
-from ebbflow.errors import ChangeError, CompositionError, EbbflowError, RepeatedBatch, ViewClosed
-from ebbflow.state.spine import StateError
+from ebbflow.errors import (
+    ChangeError,
+    CompositionError,
+    EbbflowError,
+    RepeatedBatch,
+    SparkError,
+    StateError,
+    ViewClosed,
+)
 
 
 class Sale(NamedTuple):

@@ -19,12 +19,18 @@ import ebbflow as ef
 from ebbflow.engine.spark import view as module
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.progress import Progress
-from ebbflow.engine.spark.session import SparkError
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.errors import ChangeError, CompositionError, FunctionFailed, ViewClosed
+from ebbflow.errors import (
+    ChangeError,
+    CompositionError,
+    FunctionFailed,
+    SparkError,
+    StateError,
+    ViewClosed,
+)
 from ebbflow.frozen import frozen
 from ebbflow.record import record
-from ebbflow.state.spine import StateError, Store
+from ebbflow.state.spine import Store
 from ebbflow.zset import ZSet
 
 

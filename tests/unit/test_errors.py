@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import ebbflow as ef
+import ebbflow.errors
 from ebbflow.change import NATURAL
 from ebbflow.errors import (
     ChangeError,
@@ -292,3 +293,40 @@ def test_no_error_writes_a_row_by_itself() -> None:
         if isinstance(part, ast.FormattedValue) and isinstance(part.value, ast.Name)
     }
     assert {each for each in found if each[1] in ROWS} <= {*NOT_ROWS}
+
+
+# ---- one home ----
+
+SRC = Path(ef.__file__).parent
+INSIDE = {"RowsNeeded", "RowsWanted"}
+"""Errors that end a way of computing and never reach a user."""
+HERE = {
+    name: each
+    for name, each in vars(ebbflow.errors).items()
+    if isinstance(each, type) and issubclass(each, Exception)
+}
+
+
+def test_every_exception_that_a_user_may_catch_is_in_one_module() -> None:
+    others = {
+        node.name
+        for path in SRC.rglob("*.py")
+        if path.name != "errors.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id in HERE for base in node.bases)
+    }
+    assert others == INSIDE
+
+
+def test_the_page_on_errors_lists_every_exception() -> None:
+    page = (SRC.parents[1] / "docs" / "errors.md").read_text()
+    assert [each for each in HERE if f"| `{each}` |" not in page] == []
+
+
+@pytest.mark.parametrize("name", [each for each in HERE if issubclass(HERE[each], EbbflowError)])
+def test_every_exception_comes_back_from_a_pickle_with_its_text(name: str) -> None:
+    error = HERE[name]("no such row", row=("Rome", 3), remedy="add it first")
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back)) == (type(error), str(error))
+    assert type(error).__module__ == "ebbflow.errors"

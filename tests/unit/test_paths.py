@@ -20,7 +20,7 @@ from ebbflow import cli
 from ebbflow.engine.runtime.durable import FORMAT
 from ebbflow.engine.runtime.sinks.folder import places_of
 from ebbflow.engine.spark.options import Options
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, StateError
 from ebbflow.paths import (
     allow_all,
     checked_permissions,
@@ -32,7 +32,7 @@ from ebbflow.paths import (
     open_file,
     own_cache,
 )
-from ebbflow.state.spine import Folder, Piece, Snapshot, Spine, StateError, Store, plain
+from ebbflow.state.spine import Folder, Piece, Snapshot, Spine, Store, plain
 
 REMOTE = ["s3a://bucket/x", "hdfs://name/x", "dbfs:/x", "gcs://b", "abfss://c@a/x", "S3:x"]
 

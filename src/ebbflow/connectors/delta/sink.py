@@ -15,9 +15,8 @@ from typing import Any
 from ebbflow.connectors.delta.tables import GONE, VersionedTable, table_of
 from ebbflow.connectors.rows import OutputSink, required_key
 from ebbflow.engine.runtime.lookup import key_columns
-from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
-from ebbflow.errors import CompositionError, Text
+from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.zset import ZSet
 
 EPOCH = "epoch"

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ebbflow.errors import CheckError, EbbflowError, Text, cause_of, install
+from ebbflow.errors import BrokerError, CheckError, Text, cause_of, install
 
 WAIT = 30.0
 """How many seconds brokers may take to answer, unless told."""
-
-
-class BrokerError(EbbflowError):
-    """Kafka has refused something, or does not answer."""
 
 
 def configuration(servers: str, settings: Mapping[str, Any]) -> dict[str, Any]:

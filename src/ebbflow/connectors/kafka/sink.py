@@ -14,13 +14,12 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any
 
-from ebbflow.connectors.kafka.broker import WAIT, BrokerError, configuration, known, partitions_of
+from ebbflow.connectors.kafka.broker import WAIT, configuration, known, partitions_of
 from ebbflow.connectors.rows import OutputSink, required_key
 from ebbflow.engine.runtime.lookup import key_columns
 from ebbflow.engine.runtime.sinks.plain import plain
-from ebbflow.engine.runtime.sinks.sink import SinkError
 from ebbflow.engine.runtime.table.column_types import VALUE
-from ebbflow.errors import CompositionError, Text, cause_of
+from ebbflow.errors import BrokerError, CompositionError, SinkError, Text, cause_of
 from ebbflow.record import fields_of
 
 UPSERTS, CHANGES, DEBEZIUM = "upserts", "changes", "debezium"

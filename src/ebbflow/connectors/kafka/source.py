@@ -14,7 +14,7 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
-from ebbflow.connectors.kafka.broker import WAIT, BrokerError, configuration, partitions_of
+from ebbflow.connectors.kafka.broker import WAIT, configuration, partitions_of
 from ebbflow.connectors.kafka.messages import (
     AUTO,
     DEBEZIUM,
@@ -32,7 +32,7 @@ from ebbflow.connectors.source import (
     position_of,
     refused_event,
 )
-from ebbflow.errors import CompositionError, Text
+from ebbflow.errors import BrokerError, CompositionError, Text
 from ebbflow.flow.plan import Source
 
 LIMIT = 10_000

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ebbflow.errors import (
     CheckError,
-    EbbflowError,
+    DatabaseError,
     Text,
     cause_of,
     error_text,
@@ -31,10 +31,6 @@ _SETTINGS = (
     "SET extra_float_digits TO 1; SET bytea_output TO hex"
 )
 """So that texts of values are written as they are read here, whatever the server's settings."""
-
-
-class DatabaseError(EbbflowError):
-    """PostgreSQL has refused something."""
 
 
 class Link:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.connectors.postgres.layout import TableLayout, table_layout
 from ebbflow.connectors.postgres.link import WAIT, Link, quoted
 from ebbflow.connectors.rows import Block, OutputSink
-from ebbflow.engine.runtime.sinks.sink import SinkError
-from ebbflow.errors import Text
+from ebbflow.errors import SinkError, Text
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor

@@ -23,7 +23,7 @@ from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.connectors.postgres.link import WAIT, DatabaseError, Link, quoted
+from ebbflow.connectors.postgres.link import WAIT, Link, quoted
 from ebbflow.connectors.postgres.pgoutput import lsn, position
 from ebbflow.connectors.postgres.transactions import Transactions
 from ebbflow.connectors.source import (
@@ -36,7 +36,7 @@ from ebbflow.connectors.source import (
     rest,
 )
 from ebbflow.engine.runtime.table.column_types import VALUE
-from ebbflow.errors import CompositionError, Text
+from ebbflow.errors import CompositionError, DatabaseError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.record import defaults_of, fields_of
 

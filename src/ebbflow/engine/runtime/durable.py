@@ -36,9 +36,9 @@ from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
 from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
-from ebbflow.errors import EbbflowError, Text, cause_of
+from ebbflow.errors import EbbflowError, Lost, StateError, Text, cause_of
 from ebbflow.state.backing import Backing
-from ebbflow.state.spine import Lost, Place, StateError, Store, files_at
+from ebbflow.state.spine import Place, Store, files_at
 from ebbflow.zset import ZSet, from_view
 
 _log = logging.getLogger("ebbflow")

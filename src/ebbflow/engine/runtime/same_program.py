@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.runtime.convert.plan import CannotConvert
 from ebbflow.engine.runtime.convert.rows import Conversion, schema_of, schema_text
 from ebbflow.engine.runtime.inputs import InputState
-from ebbflow.errors import Text
-from ebbflow.state.spine import StateError
+from ebbflow.errors import StateError, Text
 
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.durable import Disk

@@ -20,15 +20,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from ebbflow.engine.spark.connect import functions_are_connect, is_connect
-from ebbflow.engine.spark.session import (
-    PARTITIONS,
-    SOCKETS,
-    VERSIONS,
-    SparkError,
-    reason,
-    require_running,
-)
-from ebbflow.errors import Text
+from ebbflow.engine.spark.session import PARTITIONS, SOCKETS, VERSIONS, reason, require_running
+from ebbflow.errors import SparkError, Text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

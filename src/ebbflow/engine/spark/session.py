@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.spark.connect import is_connect
-from ebbflow.errors import EbbflowError, Text, cause_of, cut, install, is_redacted
+from ebbflow.errors import SparkError, Text, cause_of, cut, install, is_redacted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,10 +57,6 @@ _SOCKET_NAME = 70
 _JAVA = re.compile(r"\s*(at [\w.$/]+\(|\.\.\. \d+ more|Driver stacktrace:|JVM stacktrace:)")
 
 _AGAIN = "close its views, and run() them again on the same paths with a new session"
-
-
-class SparkError(EbbflowError):
-    """Spark cannot be used as it is."""
 
 
 class Remote(Exception):

@@ -4,15 +4,7 @@ It needs `pyarrow` and `numpy`, which `import ebbflow` does not load: install `e
 """
 
 from ebbflow.state.cells import ABSENT
-from ebbflow.state.spine.files import (
-    Damaged,
-    Files,
-    FileWriter,
-    InUse,
-    Lost,
-    StateError,
-    Unsure,
-)
+from ebbflow.state.spine.files import Files, FileWriter
 from ebbflow.state.spine.folder import Folder
 from ebbflow.state.spine.live import live_snapshot
 from ebbflow.state.spine.piece import Piece
@@ -23,7 +15,6 @@ from ebbflow.state.spine.spine import Spine
 from ebbflow.state.spine.store import Store
 
 __all__ = [
-    "ABSENT", "Damaged", "FileWriter", "Files", "Folder", "InUse", "Lost", "Piece", "Place", "Ref",
-    "Snapshot", "Spine", "StateError", "Store", "Unsure", "files_at", "live_snapshot",
-    "object_store",
+    "ABSENT", "FileWriter", "Files", "Folder", "Piece", "Place", "Ref", "Snapshot", "Spine",
+    "Store", "files_at", "live_snapshot", "object_store",
 ]  # fmt: skip

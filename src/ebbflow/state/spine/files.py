@@ -19,27 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from ebbflow.errors import EbbflowError
-
-
-class StateError(EbbflowError):
-    """State on disk could not be read or written."""
-
-
-class Damaged(StateError):
-    """A file of the state is not what was written, or is not there."""
-
-
-class InUse(StateError):
-    """The state is open in another place."""
-
-
-class Lost(StateError):
-    """The state is not that of this process any more: it cannot write to it."""
-
-
-class Unsure(StateError):
-    """Nobody can tell, for now, whether an epoch was written."""
+from ebbflow.errors import InUse
 
 
 class FileWriter(ABC):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from ebbflow.errors import Text
+from ebbflow.errors import InUse, Lost, StateError, Text
 from ebbflow.paths import (
     PRIVATE,
     checked_permissions,
@@ -22,7 +22,7 @@ from ebbflow.paths import (
     open_file,
     settle,
 )
-from ebbflow.state.spine.files import FileWriter, InUse, Lost, StateError, taken
+from ebbflow.state.spine.files import FileWriter, taken
 from ebbflow.state.spine.mapped import MappedFiles, map_file
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from time import sleep
 
-from ebbflow.state.spine.files import Damaged, Files, StateError
+from ebbflow.errors import Damaged, StateError
+from ebbflow.state.spine.files import Files
 from ebbflow.state.spine.manifest import Manifest, epochs
 from ebbflow.state.spine.place import Place, files_at
 from ebbflow.state.spine.snapshot import Snapshot

@@ -23,7 +23,8 @@ from functools import lru_cache
 from secrets import token_hex
 from typing import Any
 
-from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError
+from ebbflow.errors import Damaged, StateError
+from ebbflow.state.spine.files import Files, FileWriter
 from ebbflow.state.spine.mapped import need
 from ebbflow.state.spine.segment import Ref
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from ebbflow.errors import Text
+from ebbflow.errors import InUse, StateError, Text, Unsure
 from ebbflow.paths import open_file
 from ebbflow.state.spine.bucket import LARGEST, Bucket, Failure, Objects, Version
 from ebbflow.state.spine.cache import Cache
-from ebbflow.state.spine.files import FileWriter, InUse, StateError, Unsure, taken
+from ebbflow.state.spine.files import FileWriter, taken
 from ebbflow.state.spine.hdfs import HDFS, Hdfs
 from ebbflow.state.spine.mapped import MappedFiles, map_file, need
 from ebbflow.state.spine.owner import CLOCK, OWNER, Owner

@@ -26,10 +26,9 @@ from typing import Any
 from uuid import uuid4
 from weakref import ref
 
-from ebbflow.errors import Text
+from ebbflow.errors import InUse, Lost, StateError, Text
 from ebbflow.state.spine.bucket import Objects, Version
 from ebbflow.state.spine.cache import boot_of_machine, is_alive
-from ebbflow.state.spine.files import InUse, Lost, StateError
 
 OWNER = "owner"
 CLOCK = "clock-"

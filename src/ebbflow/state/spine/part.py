@@ -29,10 +29,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.errors import StateError
 from ebbflow.record import taken_apart
 from ebbflow.state.spine.columns import PICKLED, PLAIN, ColumnShape, decode, numbers_of
 from ebbflow.state.spine.columns_hash import column_hashes, made_from_columns
-from ebbflow.state.spine.files import StateError
 from ebbflow.state.spine.hashing import Words
 
 BAG, VALUE = "bag", "value"

@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any, ClassVar
 
 from ebbflow import nan
-from ebbflow.state.spine.files import StateError
+from ebbflow.errors import StateError
 
 _PLAIN = {
     "builtins": "complex range slice bytearray",
@@ -73,7 +73,7 @@ def loads(data: bytes) -> Any:
     (1, {'a'}, [2.5])
     >>> loads(pickle.dumps(print))
     Traceback (most recent call last):
-    ebbflow.state.spine.files.StateError: this state holds a pickled builtins.print, which is not \
+    ebbflow.errors.StateError: this state holds a pickled builtins.print, which is not \
 read unless asked for
         try        unpickle=True if you trust who wrote the folder: a pickle can run code
     """

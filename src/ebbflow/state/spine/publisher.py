@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.state.spine.files import Damaged, Files, FileWriter, StateError, taken
+from ebbflow.errors import Damaged, StateError
+from ebbflow.state.spine.files import Files, FileWriter, taken
 from ebbflow.state.spine.jobs import MergeJobs
 from ebbflow.state.spine.manifest import (
     TEMPORARY,

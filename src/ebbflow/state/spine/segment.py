@@ -26,9 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.errors import Damaged
 from ebbflow.state.spine.checked import Checked
 from ebbflow.state.spine.columns_hash import column_hashes
-from ebbflow.state.spine.files import Damaged, FileWriter
+from ebbflow.state.spine.files import FileWriter
 from ebbflow.state.spine.hashing import Words
 from ebbflow.state.spine.mapped import need, unchanged
 from ebbflow.state.spine.part import EntryBatch, SegmentForm

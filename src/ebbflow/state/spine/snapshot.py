@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from ebbflow.change.fields import edited_fields
+from ebbflow.errors import Damaged, StateError
 from ebbflow.record import type_text
-from ebbflow.state.spine.files import Damaged, Files, StateError
+from ebbflow.state.spine.files import Files
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, missing, newest, read
 from ebbflow.state.spine.part import VALUE
 from ebbflow.state.spine.place import Place, files_at

@@ -28,8 +28,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ebbflow.errors import Lost, StateError
 from ebbflow.state.backing import ABSENT
-from ebbflow.state.spine.files import Lost, StateError
 from ebbflow.state.spine.manifest import piece_epoch
 from ebbflow.state.spine.part import VALUE
 from ebbflow.state.spine.place import Place, files_at

@@ -13,10 +13,9 @@ import ebbflow as ef
 from ebbflow.change import List, Text
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.engine.runtime.table.stored import row_type_of, stored_type
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, StateError
 from ebbflow.frozen import Frozen
 from ebbflow.reducer import Map
-from ebbflow.state.spine import StateError
 from ebbflow.zset import ZSet
 
 

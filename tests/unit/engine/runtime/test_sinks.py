@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.runtime.sinks.sink import SinkError
-from ebbflow.errors import CompositionError, ViewClosed
+from ebbflow.errors import CompositionError, SinkError, ViewClosed
 from ebbflow.frozen import Frozen
 from ebbflow.zset import ZSet
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ebbflow.errors import AlgebraError
-from ebbflow.state.spine import ABSENT, Damaged, Folder, Piece, Ref, Snapshot, Spine, StateError
+from ebbflow.errors import AlgebraError, Damaged, StateError
+from ebbflow.state.spine import ABSENT, Folder, Piece, Ref, Snapshot, Spine
 from ebbflow.state.spine.hashing import hashes
 from ebbflow.state.spine.runs import runs
 from ebbflow.state.spine.store import Store

@@ -12,7 +12,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from ebbflow.state.spine import StateError, Store
+from ebbflow.errors import StateError
+from ebbflow.state.spine import Store
 from ebbflow.state.spine import segment as segments
 from ebbflow.state.spine.checked import NEAR, SLOTS, Checked
 

@@ -16,9 +16,9 @@ from tests.hdfs_server import HdfsServer, on, place, server
 
 import ebbflow as ef
 from ebbflow.cli import main
-from ebbflow.errors import CompositionError
-from ebbflow.state.spine import InUse, Lost, StateError, hdfs
+from ebbflow.errors import CompositionError, InUse, Lost, StateError
 from ebbflow.state.spine import bucket as asked
+from ebbflow.state.spine import hdfs
 
 __all__ = ["place", "server"]
 

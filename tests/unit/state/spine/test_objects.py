@@ -14,9 +14,9 @@ import pytest
 from tests.object_server import SECRET, ObjectServer, Request, on, place, server
 
 import ebbflow as ef
-from ebbflow.errors import CompositionError
-from ebbflow.state.spine import InUse, Lost, StateError, files_at
+from ebbflow.errors import CompositionError, InUse, Lost, StateError
 from ebbflow.state.spine import bucket as buckets
+from ebbflow.state.spine import files_at
 
 __all__ = ["place", "server"]
 

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import Damaged, EbbflowError
 from ebbflow.record import record
-from ebbflow.state.spine import ABSENT, Damaged, Folder
+from ebbflow.state.spine import ABSENT, Folder
 from ebbflow.state.spine.columns import ColumnShape, common, decode, encode, recast
 from ebbflow.state.spine.hashing import hashes, same
 from ebbflow.state.spine.segment import Ref, Segment, SegmentWriter

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ebbflow.state.spine import Damaged, Folder, InUse, Snapshot, StateError, Store
+from ebbflow.errors import Damaged, InUse, StateError
+from ebbflow.state.spine import Folder, Snapshot, Store
 from ebbflow.state.spine.manifest import Listed, Manifest, read
 from ebbflow.state.spine.segment import Ref
 

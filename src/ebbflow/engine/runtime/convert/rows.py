@@ -12,10 +12,10 @@ from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.table.stored import stored_type
-from ebbflow.errors import Text, cause_of
+from ebbflow.errors import StateError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
-from ebbflow.state.spine import StateError, Store
+from ebbflow.state.spine import Store
 from ebbflow.state.spine.hashing import same
 
 UNREAD = "unread"

@@ -13,8 +13,8 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Self
 
 from ebbflow.engine.runtime.reader.logged import Deltas, logged_changes, logged_epochs
-from ebbflow.errors import Text
-from ebbflow.state.spine import Damaged, Snapshot, StateError
+from ebbflow.errors import Damaged, StateError, Text
+from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine.live import newest_name
 from ebbflow.zset import ZSet, from_view
 

@@ -17,9 +17,9 @@ from typing import Any
 from ebbflow.engine.runtime.reader.follow import LiveChanges, Values, shown
 from ebbflow.engine.runtime.reader.logged import change_spines
 from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, StateError
 from ebbflow.flow.plan import Plan
-from ebbflow.state.spine import Place, Snapshot, StateError, files_at, live_snapshot
+from ebbflow.state.spine import Place, Snapshot, files_at, live_snapshot
 from ebbflow.state.spine.live import Wanted
 from ebbflow.zset import from_view
 

@@ -16,7 +16,8 @@ from ebbflow.engine.runtime.reader.stored import needs_program
 from ebbflow.engine.runtime.sinks.log import operator_of
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
 from ebbflow.engine.runtime.table.stored import row_type_of
-from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.errors import StateError
+from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine.segment import END
 
 

@@ -18,10 +18,10 @@ from ebbflow.engine.runtime.parts import StatePart, typed
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.rebuild import stored_rows
 from ebbflow.engine.runtime.table.stored import row_type_of, stored_type
-from ebbflow.errors import Text
+from ebbflow.errors import StateError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
-from ebbflow.state.spine import Snapshot, StateError
+from ebbflow.state.spine import Snapshot
 from ebbflow.zset import ZSet, trusted, weights_of
 
 Weights = dict[Any, int]

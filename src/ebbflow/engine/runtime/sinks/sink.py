@@ -26,7 +26,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.callers import under_way
-from ebbflow.errors import CompositionError, EbbflowError, Text
+from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.paths import file_name
 
 if TYPE_CHECKING:
@@ -38,10 +38,6 @@ LATE = 100
 """So many epochs behind, a sink is warned of."""
 Entry = Mapping[str, Any]
 """What an epoch changed, as an engine keeps it for sinks."""
-
-
-class SinkError(EbbflowError):
-    """A sink cannot go on from where it is."""
 
 
 class Sink:

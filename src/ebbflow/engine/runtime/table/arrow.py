@@ -25,8 +25,8 @@ from ebbflow.engine.runtime.table.column_types import (
 )
 from ebbflow.engine.runtime.table.decode import decode, rows_of
 from ebbflow.engine.runtime.table.encode import encode
-from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, SchemaMismatch
-from ebbflow.errors import type_name
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
+from ebbflow.errors import SchemaMismatch, type_name
 from ebbflow.record import fields_of, taken_apart, type_text
 
 __all__ = ["SchemaMismatch", "arrow_schema", "arrow_type", "from_arrow", "to_arrow"]

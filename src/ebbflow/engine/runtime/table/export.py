@@ -24,9 +24,8 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.table.arrow import arrow_schema, columns_schema, to_arrow
 from ebbflow.engine.runtime.table.column_types import PLAIN, Column, Columns, column_of, columns_of
-from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
 from ebbflow.engine.runtime.table.untyped import pickled
-from ebbflow.errors import AlgebraError, CompositionError, type_name
+from ebbflow.errors import AlgebraError, CompositionError, SchemaMismatch, type_name
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of
 from ebbflow.zset import OfColumns, ZSet, weights_of

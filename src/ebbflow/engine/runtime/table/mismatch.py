@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import Any
 
 from ebbflow.engine.runtime.table.column_types import Column
-from ebbflow.errors import EbbflowError, Text
+from ebbflow.errors import SchemaMismatch, Text
 
 NONE = "None is not allowed here"
 _REMEDIES: dict[str, str] = {
@@ -22,10 +22,6 @@ _REMEDIES: dict[str, str] = {
     "instant": "a time with a zone, or datetime as the hint",
     "decimal": "other digits, Annotated[Decimal, (precision, scale)], or round the value",
 }
-
-
-class SchemaMismatch(EbbflowError):
-    """A row does not fit the columns of its type."""
 
 
 class ColumnMismatch(Exception):

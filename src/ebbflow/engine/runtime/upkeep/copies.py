@@ -17,8 +17,8 @@ from typing import Any
 from ebbflow.engine.runtime.reader.logged import CHANGES
 from ebbflow.engine.runtime.sinks.sink import note, noted
 from ebbflow.engine.runtime.upkeep.inspect import TRIES
-from ebbflow.errors import Text
-from ebbflow.state.spine import Damaged, Files, Ref, Snapshot, StateError, Store, live_snapshot
+from ebbflow.errors import Damaged, StateError, Text
+from ebbflow.state.spine import Files, Ref, Snapshot, Store, live_snapshot
 from ebbflow.state.spine.live import newest_name
 from ebbflow.state.spine.manifest import TEMPORARY, Manifest, pad
 

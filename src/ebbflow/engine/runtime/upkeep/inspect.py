@@ -19,8 +19,8 @@ from ebbflow.engine.runtime.batches import SPINE
 from ebbflow.engine.runtime.reader.logged import CHANGES, parquet_file
 from ebbflow.engine.runtime.sinks.log import PREFIX
 from ebbflow.engine.runtime.sinks.sink import noted
-from ebbflow.errors import EbbflowError
-from ebbflow.state.spine import Files, Ref, StateError
+from ebbflow.errors import EbbflowError, StateError
+from ebbflow.state.spine import Files, Ref
 from ebbflow.state.spine.live import newest_name
 from ebbflow.state.spine.manifest import Listed, Manifest, epochs, newest, own, read
 from ebbflow.state.spine.segment import Segment

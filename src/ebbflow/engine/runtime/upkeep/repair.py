@@ -30,8 +30,8 @@ from ebbflow.engine.runtime.sinks.log import PREFIX
 from ebbflow.engine.runtime.sinks.sink import forget_sink, noted, spans
 from ebbflow.engine.runtime.upkeep.copies import copy_file, require_state
 from ebbflow.engine.runtime.upkeep.inspect import Inspection, inspect, label_of
-from ebbflow.errors import Text
-from ebbflow.state.spine import Files, StateError
+from ebbflow.errors import StateError, Text
+from ebbflow.state.spine import Files
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Manifest, epochs, own
 from ebbflow.state.spine.snapshot import Name
 

@@ -32,9 +32,10 @@ from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
+from ebbflow.errors import StateError
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
-from ebbflow.state.spine import Files, Folder, StateError, Store
+from ebbflow.state.spine import Files, Folder, Store
 from ebbflow.zset import trusted, without_zeros
 
 _CHUNK = 1 << 16

@@ -39,9 +39,9 @@ from ebbflow.engine.runtime.table.untyped import pickled
 from ebbflow.engine.spark.source.options import SourceOptions
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.transport import limits
-from ebbflow.errors import CompositionError, Text
+from ebbflow.errors import CompositionError, Damaged, StateError, Text
 from ebbflow.record import record
-from ebbflow.state.spine import Damaged, Snapshot, StateError
+from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine.columns import numbers_of
 
 EPOCH = "__epoch"

@@ -31,8 +31,7 @@ from ebbflow.engine.spark.source.content import (
     content_of,
 )
 from ebbflow.engine.spark.source.options import SourceOptions
-from ebbflow.errors import CompositionError, Text
-from ebbflow.state.spine import StateError
+from ebbflow.errors import CompositionError, StateError, Text
 
 Offset = dict[str, int]
 _LIMITS: Any = None

@@ -44,9 +44,8 @@ from ebbflow.engine.spark.borrowed import in_session, persisted, unprinted
 from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.tasks.epochs import SINGLE_TASK, InputChange, in_struct, side_by_side
 from ebbflow.engine.spark.tasks.single import struct_of
-from ebbflow.errors import Text
+from ebbflow.errors import StateError, Text
 from ebbflow.paths import file_name
-from ebbflow.state.spine import StateError
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

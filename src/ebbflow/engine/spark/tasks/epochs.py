@@ -29,7 +29,7 @@ from ebbflow.engine.runtime.events import Edits, Events
 from ebbflow.engine.runtime.table.given import table_of
 from ebbflow.engine.spark.borrowed import plan, unprinted
 from ebbflow.engine.spark.options import SMALL
-from ebbflow.engine.spark.session import SparkError, failed, said_by
+from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.alone import WITH_TASK, LoneTasks
 from ebbflow.engine.spark.tasks.leader import Leader
@@ -52,7 +52,7 @@ from ebbflow.engine.spark.tasks.task import (
     write_changes,
 )
 from ebbflow.engine.spark.tasks.transport import PackedProgram, in_stream, packed, routed
-from ebbflow.errors import EbbflowError
+from ebbflow.errors import EbbflowError, SparkError
 from ebbflow.state.spine import Store
 from ebbflow.state.spine.texts import TEXTS
 from ebbflow.zset import trusted

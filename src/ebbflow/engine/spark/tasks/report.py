@@ -25,10 +25,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebbflow import errors
-from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
-from ebbflow.engine.spark.session import Remote, SparkError
-from ebbflow.errors import EbbflowError, Text
-from ebbflow.state.spine.files import Damaged, InUse, StateError
+from ebbflow.engine.spark.session import Remote
+from ebbflow.errors import (
+    Damaged,
+    EbbflowError,
+    InUse,
+    SchemaMismatch,
+    SparkError,
+    StateError,
+    Text,
+)
 from ebbflow.state.spine.manifest import piece_epoch
 from ebbflow.state.spine.segment import Ref
 

@@ -17,9 +17,8 @@ from ebbflow.engine.spark.tasks.replica import Delta, Replica
 from ebbflow.engine.spark.tasks.report import Line
 from ebbflow.engine.spark.tasks.transport import add, of_stream, opened, pairs, routed
 from ebbflow.engine.spark.tasks.waves import Waves
-from ebbflow.errors import EbbflowError, cause_of
+from ebbflow.errors import EbbflowError, StateError, cause_of
 from ebbflow.kernel import missing
-from ebbflow.state.spine import StateError
 from ebbflow.zset import without_zeros
 
 COLUMNS_FROM = 1_000

@@ -47,8 +47,8 @@ from ebbflow.engine.spark.tasks.transport import (
     routed,
 )
 from ebbflow.engine.spark.tasks.waves import Waves
-from ebbflow.errors import EbbflowError, cause_of
-from ebbflow.state.spine import Files, Snapshot, StateError
+from ebbflow.errors import EbbflowError, StateError, cause_of
+from ebbflow.state.spine import Files, Snapshot
 from ebbflow.state.spine.piece import Piece
 from ebbflow.state.spine.segment import ChecksumWriter, Ref
 from ebbflow.zset import trusted, without_zeros

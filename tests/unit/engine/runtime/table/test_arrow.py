@@ -16,9 +16,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ebbflow.engine.runtime.table.arrow import SchemaMismatch, arrow_schema, from_arrow, to_arrow
+from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import ANY, Column, column_of, columns_of
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, SchemaMismatch
 from ebbflow.frozen import Frozen
 from ebbflow.record import record
 from ebbflow.reducer import Map

@@ -12,8 +12,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.engine.runtime.table.arrow import from_arrow
-from ebbflow.engine.runtime.table.mismatch import SchemaMismatch
-from ebbflow.errors import AlgebraError
+from ebbflow.errors import AlgebraError, SchemaMismatch
 from ebbflow.frozen import Frozen
 from ebbflow.record import record
 from ebbflow.zset import ZSet
