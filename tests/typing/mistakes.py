@@ -249,6 +249,22 @@ def rows_of_a_view() -> None:
         # by pyright: Cannot access attribute "prcie" for class "Order"
 
 
+def an_option_of_run_that_is_misspelt() -> None:
+    orders.run(flush_evry=2)
+    # by mypy: No overload variant of "run" of "Collection" matches argument type "int"
+    # by pyright: No overloads for "run" match the provided arguments
+    # by ebbflow: run(flush_evry=...): there is no such option
+    # remedy: did you mean flush_every?
+
+
+def groups_by_the_name_that_others_give_them() -> None:
+    orders.sample(0.1, by="city")
+    # by mypy: Unexpected keyword argument "by" for "sample" of "ReshapeVerbs"
+    # by pyright: No parameter named "by"
+    # by ebbflow: sample() has no argument 'by'
+    # remedy: per='city'
+
+
 def a_verb_of_another_library() -> None:
     orders.groupby("city")
     # by mypy: "Input[Order]" has no attribute "groupby"

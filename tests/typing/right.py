@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_type
 
@@ -156,6 +157,9 @@ def views() -> None:
     view.on_change(lambda change: print(change.items()))
     with view.branch() as branch:
         assert_type(branch.compare(), ef.ZSet[Order])
+    if TYPE_CHECKING:
+        kept = orders.run(path="state/", memory="1GB", keep_for=timedelta(hours=1))
+        assert_type(kept, ef.View[Order])
     both = ef.program(dear=orders, words=words).run()
     assert_type(both.value, dict[str, ef.ZSet[Any]])
     assert_type(both.step(words=["ebb"])["words"], ef.ZSet[Any])

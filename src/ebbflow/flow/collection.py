@@ -26,13 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow import loops
 from ebbflow.flow.parts import Part, refuse
 from ebbflow.flow.plan import Node, Plan
-from ebbflow.flow.running import explain, node_text, plan_html, planned, run
+from ebbflow.flow.running import explain, named_options, node_text, plan_html, planned, run
 from ebbflow.flow.through import passed
 from ebbflow.flow.verbs.aligned import AlignedVerbs
 from ebbflow.flow.verbs.base import no_collection
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from ebbflow.engine.local import View
     from ebbflow.engine.spark.engine import Engine
     from ebbflow.engine.spark.view import SparkView
+    from ebbflow.state.spine import Place
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -153,13 +155,21 @@ class Collection(
     # ---- running ----
 
     @overload
-    def run(self, engine: None = None, **options: Any) -> View[T_co]: ...
+    def run(
+        self, engine: None = None, *, path: Place | None = None, check_input: bool = True,
+        narrow: bool = False, columns: bool | None = None, freeze: bool = True,
+        readable: bool = False, memory: int | str | None = None, keep_epochs: int = 1,
+        keep_for: timedelta = timedelta(0), flush_every: int = 1, strict: bool = False,
+        permissions: int | None = None, unpickle: bool = True, keep_batches: int = 10_000,
+    ) -> View[T_co]: ...  # fmt: skip
     @overload
-    def run(self, engine: Engine, **options: Any) -> SparkView[DataFrame]: ...
+    def run(self, engine: Engine, *, check_input: bool = True) -> SparkView[DataFrame]: ...
     @overload
     def run(self, engine: Any, **options: Any) -> Any: ...
+    @named_options
     def run(self, engine: Any = None, **options: Any) -> Any:
         """Start to keep it up to date: in this process, or by the `engine` given. Gives a view.
+        `docs/options.md` has the options in a table; an engine has its own.
 
         >>> import ebbflow as ef
         >>> view = ef.Input("words", str).map(str.upper).run()

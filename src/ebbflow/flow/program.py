@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, overload
 
 from ebbflow.flow import joins, loops
@@ -15,7 +16,7 @@ from ebbflow.flow.grouped import NEXT, Grouped
 from ebbflow.flow.parts import Part, refuse, row_type
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.rewrite.tighten import leaving
-from ebbflow.flow.running import explain, node_text, plan_html, planned, run
+from ebbflow.flow.running import explain, named_options, node_text, plan_html, planned, run
 from ebbflow.typevars import T, U
 from ebbflow.zset import ZSet
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ebbflow.engine.spark.engine import Engine
     from ebbflow.engine.spark.output.frames import Frames
     from ebbflow.engine.spark.view import SparkView
+    from ebbflow.state.spine import Place
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,13 +35,21 @@ class Program:
     plan: Plan
 
     @overload
-    def run(self, engine: None = None, **options: Any) -> View[Any, dict[str, ZSet[Any]]]: ...
+    def run(
+        self, engine: None = None, *, path: Place | None = None, check_input: bool = True,
+        narrow: bool = False, columns: bool | None = None, freeze: bool = True,
+        readable: bool = False, memory: int | str | None = None, keep_epochs: int = 1,
+        keep_for: timedelta = timedelta(0), flush_every: int = 1, strict: bool = False,
+        permissions: int | None = None, unpickle: bool = True, keep_batches: int = 10_000,
+    ) -> View[Any, dict[str, ZSet[Any]]]: ...  # fmt: skip
     @overload
-    def run(self, engine: Engine, **options: Any) -> SparkView[Frames]: ...
+    def run(self, engine: Engine, *, check_input: bool = True) -> SparkView[Frames]: ...
     @overload
     def run(self, engine: Any, **options: Any) -> Any: ...
+    @named_options
     def run(self, engine: Any = None, **options: Any) -> Any:
         """Start to keep the outputs up to date: in this process, or by the `engine` given.
+        `docs/options.md` has the options in a table; an engine has its own.
 
         >>> import ebbflow as ef
         >>> words = ef.Input("words", str)

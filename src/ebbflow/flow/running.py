@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from inspect import signature
+from typing import Any, get_overloads
 
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow import types
 from ebbflow.flow.plan import LoopInput, Node, Plan, Source
+from ebbflow.keywords import F
 from ebbflow.record import fields_of, type_text
 
 LOCAL = "ebbflow.engine.local"
@@ -52,6 +54,12 @@ def planned(outputs: Mapping[str, Node]) -> Plan:
 def _described(node: Source) -> Text:
     key = "" if node.key is None else f" with the key {node.key.name}"
     return Text(f"rows of type {types.text(node.type)}{key}, created {node.place}")
+
+
+def named_options(run: F) -> F:
+    """A method `run`, shown with the options of this process, which its first overload names."""
+    run.__signature__ = signature(get_overloads(run)[0])  # type: ignore[attr-defined]
+    return run
 
 
 def run(plan: Plan, engine: Any, **options: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from datetime import timedelta
 from inspect import signature
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,6 +49,36 @@ def test_the_options_are_those_of_a_path() -> None:
     named = [each.name for each in asked if each.kind is each.KEYWORD_ONLY]
     memory = ("check_input", "narrow", "columns", "freeze")
     assert (*local.OPTIONS,) == ("path", *memory, "readable", *named)
+
+
+def test_run_names_every_option_in_its_signature_and_on_the_page_with_its_default() -> None:
+    pytest.importorskip("ebbflow.engine.runtime.durable", exc_type=ImportError)
+    page = (ROOT / "docs" / "options.md").read_text()
+    tables = page.split("## ")[1:]
+    for call, table in zip((ef.Collection.run, ef.spark), tables, strict=True):
+        told = dict(re.findall(r"^\| `(\w+)` \| [\w ]+ \| (?:`(.+?)`)? ?\|", table, re.M))
+        asked = {
+            name: each.default
+            for name, each in signature(call).parameters.items()
+            if name not in ("self", "engine")
+        }
+        assert [*told] == [*asked]
+        for name, default in asked.items():
+            written = told[name] or "None"
+            assert eval(written, {"timedelta": timedelta}) == default, name
+    asked = signature(ef.Collection.run).parameters
+    assert [*asked] == ["self", "engine", *local.OPTIONS]
+    assert signature(type(ef.program(orders=orders)).run).parameters == asked
+    defaults = signature(disk_of_state()).parameters
+    for name in local.OPTIONS[5:]:
+        if name in defaults:
+            assert defaults[name].default == asked[name].default, name
+
+
+def disk_of_state() -> Any:
+    from ebbflow.engine.runtime.durable import Disk
+
+    return Disk
 
 
 def test_an_option_that_is_like_none_is_told_about_engines() -> None:

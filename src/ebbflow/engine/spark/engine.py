@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.engine.runtime.options import require_known
+from ebbflow.engine.runtime.batches import KEEP
 from ebbflow.engine.spark.checks import check_session, require_shared
 from ebbflow.engine.spark.connect import is_connect
-from ebbflow.engine.spark.options import Options
+from ebbflow.engine.spark.options import SMALL, Mode, Options
 from ebbflow.engine.spark.session import require_packages, session
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.rewrite import narrow_inputs
+from ebbflow.keywords import checked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,14 @@ class Engine:
         return f"spark(path={self.options.path!r})"
 
 
-def spark(session: SparkSession | None = None, path: Place | None = None, **options: Any) -> Engine:
+@checked
+def spark(
+    session: SparkSession | None = None, path: Place | None = None, *, buckets: int | None = None,
+    mode: Mode = "auto", small: int = SMALL, in_driver: bool = False, keep_epochs: int = 3,
+    keep_for: timedelta = timedelta(0), strict: bool = False, memory: str = "256MB",
+    progress: bool | None = None, permissions: int | None = None, unpickle: bool = True,
+    keep_batches: int = KEEP, readable: bool = False, narrow: bool = False,
+) -> Engine:  # fmt: skip
     """The Spark engine, for `run`: the same program, with its state in a folder at `path`.
 
     Without a `session` a local one is used, started if need be. On a cluster, and with a session of
@@ -94,13 +102,14 @@ def spark(session: SparkSession | None = None, path: Place | None = None, **opti
             created=place(),
             remedy=_instead_of(session),
         )
-    known = [each.name for each in fields(Options) if each.name != "path"]
-    require_known("spark", options, known, near="spark({}=...)", otherwise="one of these options")
     if path is None:
         raise CompositionError(
             "spark(): the state needs a place", remedy='spark(path="state/"), or another folder'
         )
-    return Engine(session, Options(path, **options))
+    return Engine(session, Options(
+        path, buckets, mode, small, in_driver, keep_epochs, keep_for, strict, memory, progress,
+        permissions, unpickle, keep_batches, readable, narrow,
+    ))  # fmt: skip
 
 
 def _instead_of(given: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ebbflow.engine.runtime.ages import require_age
 from ebbflow.engine.runtime.batches import KEEP
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ebbflow.state.spine import Place
 
 SMALL = 20_000
-MODES = ("auto", "driver", "single_task", "staged", "bulk")
+Mode = Literal["auto", "driver", "single_task", "staged", "bulk"]
+MODES = get_args(Mode)
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Options:
 
     path: Place
     buckets: int | None = None
-    mode: str = "auto"
+    mode: Mode = "auto"
     small: int = SMALL
     in_driver: bool = False
     keep_epochs: int = 3
