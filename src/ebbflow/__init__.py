@@ -37,6 +37,7 @@ from ebbflow import window
 from ebbflow.change.edited import List, Text
 from ebbflow.change.requests import delete, feed, forget, upsert
 from ebbflow.change.requests import replace_rows as replace
+from ebbflow.decimals import decimal
 from ebbflow.errors import EbbflowError, LawBroken, redact
 from ebbflow.flow import (
     Collection,
@@ -145,10 +146,10 @@ __all__ = [
     "RECOMPUTE", "Collection", "EbbflowError", "Input", "LawBroken", "List", "Reducer", "Sink",
     "Text", "View", "ZSet", "__version__", "approx_count_distinct", "approx_quantile", "arg_max",
     "arg_min", "between", "bit_xor", "bool_and", "bool_or", "clock", "collect", "count",
-    "count_distinct", "covariance", "delete", "desc", "empty", "feed", "first", "fixpoint",
-    "forget", "ge", "gt", "histogram", "iterate", "last", "le", "linear", "lt", "many", "max",
-    "mean", "median", "metrics", "min", "mode", "naive_sum", "ne", "object_store", "once", "open",
-    "product", "program", "quantile", "rank", "read_csv", "read_json", "read_parquet", "redact",
-    "replace", "set_of", "spark", "stddev", "string_agg", "sum", "top_k", "typed", "upsert",
-    "variance", "weighted_mean", "window",
+    "count_distinct", "covariance", "decimal", "delete", "desc", "empty", "feed", "first",
+    "fixpoint", "forget", "ge", "gt", "histogram", "iterate", "last", "le", "linear", "lt", "many",
+    "max", "mean", "median", "metrics", "min", "mode", "naive_sum", "ne", "object_store", "once",
+    "open", "product", "program", "quantile", "rank", "read_csv", "read_json", "read_parquet",
+    "redact", "replace", "set_of", "spark", "stddev", "string_agg", "sum", "top_k", "typed",
+    "upsert", "variance", "weighted_mean", "window",
 ]  # fmt: skip

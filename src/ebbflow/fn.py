@@ -23,6 +23,8 @@ from ebbflow.algebra.value import function_name
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.errors import CompositionError, Text, place
 from ebbflow.expression.callables import accepts, arity_of, frozen, importable, parameters
+from ebbflow.expression.computed import ExpressionFunction
+from ebbflow.expression.decimals import computes_decimals, with_decimals
 from ebbflow.expression.fingerprints import assumed, fingerprint
 from ebbflow.expression.identity import Alike, essence
 from ebbflow.expression.kept import kept, one_of
@@ -80,6 +82,8 @@ class Fn:
     def __init__(self, call: Callable[..., Any], *types: Any, name: str = "") -> None:
         arity = len(types) or arity_of(call)
         found = trace(call, types or (Any,) * arity) if arity else None
+        if found is not None:
+            found = with_decimals(found, types)
         self._set(call, types, name or function_name(call), found, place())
 
     def _set(
@@ -90,6 +94,9 @@ class Fn:
         self.expression = expression
         self._given = call
         self.call: Callable[..., Any] = call if expression is None else frozen(call)
+        if computes_decimals(expression) and type(call) is not ExpressionFunction:
+            assert expression is not None
+            self.call = ExpressionFunction(expression, len(types) or len(expression.reads()))
         self.place = where
         self._shown = ""
         self._essence: Any = None
@@ -153,7 +160,8 @@ class Fn:
         inside = [part.expression for part in parts]
         found: Expression | None = None
         if is_plain(row_type) and all(each is not None for each in inside):
-            found = limited(Record(row_type, tuple(inside)))  # type: ignore[arg-type]
+            made = Record(row_type, tuple(inside))  # type: ignore[arg-type]
+            found = limited(with_decimals(made, types))
         shown = f"Fn.record({row_type.__name__}, {list(parts)!r})"
         return cls._make(Parts(row_type, parts), types, row_type.__name__, found, shown)
 
@@ -191,7 +199,7 @@ class Fn:
         inside = [part.expression for part in parts]
         found: Expression | None = None
         if all(each is not None for each in inside):
-            found = limited(Tuple(tuple(inside)))  # type: ignore[arg-type]
+            found = limited(with_decimals(Tuple(tuple(inside)), types))  # type: ignore[arg-type]
         name = ", ".join([part.name for part in parts])
         inner = ", ".join([_inner(part) for part in parts])
         shown = f"Fn(({inner},))" if len(parts) == 1 else f"Fn(({inner}))"
@@ -289,11 +297,16 @@ class Fn:
         return loop.function()
 
     @property
+    def is_function(self) -> bool:
+        """Whether it was given as a function, and is called as that."""
+        return not self._shown
+
+    @property
     def text(self) -> str:
         """How it is shown in a plan: a field, an expression, or the name of a function."""
         if self.expression is None:
             return self.call.text if isinstance(self.call, Parts) else self.name
-        return self.expression.text(*parameters(self.call, self.arity))
+        return self.expression.text(*parameters(self._given, self.arity))
 
     @property
     def fingerprint(self) -> str:

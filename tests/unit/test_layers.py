@@ -18,6 +18,7 @@ LAYERS = [
     {"algebra"},
     {
         "change",
+        "decimals",
         "zset",
         "tensor",
         "expression",

@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ebbflow.algebra.value import same
+from ebbflow.decimals import Digits, operator
 from ebbflow.errors import shown
 from ebbflow.expression.schema import schema
 from ebbflow.expression.value import constant_key, literal, tuple_text
@@ -246,6 +247,31 @@ class Operation(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class DecimalOperation(Operation):
+    """An operation on Decimals, whose result has these digits (`ebbflow.decimals`).
+
+    `round` may have the number of places as a second operand, a constant. The sign `decimal` stands
+    for its operand, brought to the digits without loss.
+    """
+
+    digits: Digits
+
+    def rebuilt(self, parts: tuple[Expression, ...]) -> Expression:
+        return DecimalOperation(self.op, parts, self.digits)
+
+    @property
+    def places(self) -> int | None:
+        """The places that `round` was given."""
+        if self.op != "round" or len(self.args) == 1:
+            return None
+        places: int = self.args[1].value  # type: ignore[attr-defined]
+        return places
+
+    def written(self, by: ExpressionWriter) -> tuple[str, int]:
+        return by.decimal(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Tuple(Expression):
     """A plain tuple of these."""
 
@@ -326,6 +352,12 @@ class ExpressionWriter:
     def record(self, record: Record) -> str:
         raise NotImplementedError
 
+    def decimal(self, operation: DecimalOperation) -> tuple[str, int]:
+        """An operation on Decimals as it was written."""
+        if operation.op == "decimal":
+            return operation.args[0].written(self)
+        return Operation.written(operation, self)
+
 
 class _Source(ExpressionWriter):
     """For Python to compile. It never warns: what Python can see to be constant is kept apart where
@@ -351,6 +383,12 @@ class _Source(ExpressionWriter):
 
     def record(self, record: Record) -> str:
         return made_text(self.bind, record.type, self.items(record.items))
+
+    def decimal(self, operation: DecimalOperation) -> tuple[str, int]:
+        op, args = operation.op, operation.args
+        args = args[:1] if op == "round" else args
+        call = operator(op, operation.digits, len(args), operation.places)
+        return f"{self.bind(call)}({', '.join([self(each, IF) for each in args])})", POSTFIX
 
     def apart(self, expression: Expression, level: int) -> str:
         if isinstance(expression, Constant):

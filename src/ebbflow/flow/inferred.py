@@ -17,10 +17,13 @@ from functools import reduce
 from types import NoneType
 from typing import Any, get_args, get_origin
 
+from ebbflow import decimals
+from ebbflow.expression.decimals import computes_decimals, with_decimals
 from ebbflow.expression.node import (
     COMPARISONS,
     METHODS,
     Constant,
+    DecimalOperation,
     Expression,
     Get,
     Operation,
@@ -62,20 +65,24 @@ def inferred(f: Any, *rows: Any) -> Any:
     for each, hint_of in _FUNCTIONS:
         if each is call:
             return hint_of(*map(types.without_none, rows))
+    traced = f.expression if isinstance(f, Fn) else _traced(call, rows)
     said = types.returned(call)
-    if said is not Any:
+    if said is not Any and not (types.without_none(said) is Decimal and computes_decimals(traced)):
         return said
-    traced = f.expression if isinstance(f, Fn) else None
-    if traced is not None:
+    if traced is not None and (isinstance(f, Fn) or computes_decimals(traced)):
         return _type(traced, rows)
     seen = outline(call, rows)
     known = Any if seen is None else _type(seen, rows)
     if known is not Any:
         return known
-    run = trace(call, rows)  # which goes into the functions that it calls
-    if run is not None:
-        return _type(run, rows)
+    if traced is not None:  # which goes into the functions that it calls
+        return _type(traced, rows)
     return methods.builtin(call) if seen is None else Any
+
+
+def _traced(call: Any, rows: Sequence[Any]) -> Expression | None:
+    found = trace(call, rows)
+    return None if found is None else with_decimals(found, rows)
 
 
 def _type(of: Expression, rows: Sequence[Any]) -> Any:
@@ -90,6 +97,9 @@ def _type(of: Expression, rows: Sequence[Any]) -> Any:
             return of.type
         case Tuple():
             return tuple[tuple(_type(each, rows) for each in of.items)]  # type: ignore[misc]
+        case DecimalOperation():
+            whole = of.op == "round" and of.places is None
+            return int if whole else decimals.hint_of(of.digits)
         case Operation(op="if"):
             return _choice(of.args, rows)
         case Operation(op="call"):
@@ -178,17 +188,8 @@ def _number(op: str, one: type, other: type) -> Any:
 
 
 def _decimal(op: str, first: Any, second: Any) -> Any:
-    """The type of Decimal arithmetic: as many digits as fit, with the scale of the operands."""
-    if op not in ("+", "-", "*", "%"):
-        return Any
-    if not types.notes(first) + types.notes(second):
-        return Decimal
-    after = [
-        types.digits(hint)[1] if Decimal in (types.classes(hint) or ()) else 0
-        for hint in (first, second)
-    ]
-    scale = sum(after) if op == "*" else max(after)
-    return with_notes(Decimal, ((types.DIGITS[0], scale),)) if scale < types.DIGITS[0] else Any
+    """The type of Decimal arithmetic that is not traced: Python's, of any digits."""
+    return Decimal if op in decimals.RESULTS else Any
 
 
 def _time(op: str, first: Any, second: Any, one: type, other: type) -> Any:

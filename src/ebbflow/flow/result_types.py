@@ -15,11 +15,12 @@ from decimal import Decimal
 from types import NoneType
 from typing import Any
 
+from ebbflow import decimals
+from ebbflow.decimals import Digits
 from ebbflow.flow import types
 from ebbflow.flow.inferred import inferred, type_of
 from ebbflow.flow.parts import part_type
 from ebbflow.flow.plan import Source
-from ebbflow.record import with_notes
 from ebbflow.reducer import Map, Reducer
 from ebbflow.reducer.combine import by, on, then, together, where
 
@@ -48,7 +49,7 @@ def result_type(reducer: AnyReducer, row_type: Any) -> Any:
         inner = result_type(arguments[0], row_type)
         return inner if _of_nothing(arguments[0]) else types.optional(inner)
     if make in (on, by):
-        part = _part(row_type, arguments[1] if len(arguments) == 2 else arguments[1:])
+        part = part_of(row_type, arguments[1] if len(arguments) == 2 else arguments[1:])
         if make is by:
             return _map(part, result_type(arguments[0], row_type))
         return result_type(arguments[0], part)
@@ -59,15 +60,16 @@ def result_type(reducer: AnyReducer, row_type: Any) -> Any:
 
 
 def _of_library(name: str, bound: dict[str, Any], row_type: Any) -> Any:
-    part = _part(row_type, bound.get("of", bound.get("x")))
+    part = part_of(row_type, bound.get("of", bound.get("x")))
     found = types.without_none(part) if bound.get("discrete") else _RESULTS[name](part)
     if name in _NEVER_NONE or found is Any:
         return found
-    skips = [part, *([_part(row_type, bound["order"])] if name in _PLACED else [])]
+    skips = [part, *([part_of(row_type, bound["order"])] if name in _PLACED else [])]
     return types.optional(found) if name in _OFTEN_NONE or any(map(_may_be_none, skips)) else found
 
 
-def _part(row_type: Any, of: Any) -> Any:
+def part_of(row_type: Any, of: Any) -> Any:
+    """The type of a part of rows of this type; of the rows themselves, if it is None."""
     return row_type if of is None else part_type(Source(name="", type=row_type), of)
 
 
@@ -101,21 +103,31 @@ def _written(reducer: AnyReducer, row_type: Any) -> Any:
 
 
 def _total(part: Any) -> Any:
-    """A sum of truth values is an int; one of Decimals has as many digits as there can be."""
+    """A sum of truth values is an int; one of Decimals has ten digits more."""
     known = [each for each in types.classes(part) or () if each is not NoneType]
     if bool in known:
         return types.either(*(int if each is bool else each for each in known))
-    if Decimal in known and types.notes(part):
-        return with_notes(Decimal, ((types.DIGITS[0], types.digits(part)[1]),))
+    if known == [Decimal]:
+        return decimals.hint_of(decimals.summed(_digits(part)))
     return types.without_none(part)
 
 
 def _average(part: Any) -> Any:
-    """Averages of ints and floats are floats, those of decimals decimals."""
+    """Averages of ints and floats are floats, those of Decimals have four digits more."""
     known = [each for each in types.classes(part) or () if each is not NoneType]
     if known and all(each in (int, float, bool) for each in known):
         return float
-    return Decimal if known == [Decimal] else Any
+    return decimals.hint_of(decimals.averaged(_digits(part))) if known == [Decimal] else Any
+
+
+def _spread(part: Any) -> Any:
+    """What squares are part of: a float, or a plain Decimal."""
+    found = _average(part)
+    return found if found in (float, Any) else Decimal
+
+
+def _digits(part: Any) -> Digits:
+    return decimals.digits_of(types.without_none(part))
 
 
 def _middle(part: Any) -> Any:
@@ -151,7 +163,8 @@ _RESULTS: dict[str, Callable[[Any], Any]] = {
         ("min", "max", "first", "last", "arg_min", "arg_max", "mode"), types.without_none
     ),
     **dict.fromkeys(("sum", "naive_sum"), _total),
-    **dict.fromkeys(("mean", "variance", "stddev", "covariance", "weighted_mean"), _average),
+    "mean": _average,
+    **dict.fromkeys(("variance", "stddev", "covariance", "weighted_mean"), _spread),
     **dict.fromkeys(("median", "quantile"), _middle),
     **dict.fromkeys(("bool_and", "bool_or"), lambda _: bool),
     **dict.fromkeys(("collect", "top_k"), _several),

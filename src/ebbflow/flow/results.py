@@ -19,6 +19,7 @@ from typing import Any
 
 from ebbflow.change.edited import List, Text
 from ebbflow.flow.attributes import check
+from ebbflow.flow.digits import with_digits
 from ebbflow.flow.parts import field, part_type, refuse, rows_of
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes, name_of
@@ -33,7 +34,8 @@ _BUILTINS = {"sum": "sum", "min": "min", "max": "max", "len": "count", "set": "s
 
 
 def given(call: str, node: Node, reducer: Any) -> AnyReducer:
-    """The reducer, refused when it is none, or reads a field that the rows do not have.
+    """The reducer for rows of a node, refused when it is none, or reads a field that the rows do
+    not have.
 
     >>> from ebbflow.flow.plan import Source
     >>> given("agg(n=...)", Source(name="words"), len)
@@ -54,7 +56,7 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
     for step in () if reducer.made else (reducer.add, reducer.remove, reducer.repeat):
         of = [(Any, ""), (node.type, rows_of(node)), (Any, "")]
         check(call.replace("...", "Reducer({})"), step, of)
-    return reducer
+    return with_digits(reducer, node.type)
 
 
 def _instead(name: str, reducer: Any, node: Node) -> str:

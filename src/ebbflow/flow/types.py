@@ -23,10 +23,11 @@ from numbers import Number
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from ebbflow import decimals
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of, hints_of, record, with_notes
 
-DIGITS = (38, 18)
+DIGITS = decimals.WIDE
 """How many digits a Decimal has in a table, and how many of them after the point, without notes."""
 
 
@@ -84,7 +85,7 @@ def _common_value(first: Any, second: Any) -> Any:
     if hint is datetime and _zoned(ours) != _zoned(theirs):
         return None
     if hint is Decimal and ours + theirs:
-        return with_notes(Decimal, (_wider(digits(first), digits(second)),))
+        return decimals.hint_of(decimals.wider(*map(decimals.digits_of, (first, second))))
     return with_notes(hint, ours if _zoned(ours) or ours == theirs else ())
 
 
@@ -228,13 +229,6 @@ def digits(hint: Any) -> tuple[int, int]:
     ((10, 2), (38, 18))
     """
     return next((note for note in notes(hint) if isinstance(note, tuple)), DIGITS)
-
-
-def _wider(ours: tuple[int, int], theirs: tuple[int, int]) -> tuple[int, int]:
-    """Digits for the numbers of both; those of a Decimal without notes, where that is too many."""
-    after = max(ours[1], theirs[1])
-    before = max(ours[0] - ours[1], theirs[0] - theirs[1])
-    return (before + after, after) if before + after <= DIGITS[0] else DIGITS
 
 
 # ---- classes ----

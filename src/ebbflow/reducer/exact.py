@@ -4,8 +4,8 @@ no trace.
 A float is a whole number divided by a power of two, so a sum of ints and floats is one too: `whole
 / 2**scale`, kept in lowest terms as Python ints, which never overflow. The result is rounded once:
 it is the float nearest to the true sum, for any history of adds and removes. Infinities and NaNs
-are counted, not added, so they come and go. Decimals are added digit by digit and not rounded at
-all; Fractions and timedeltas are exact already.
+are counted, not added, so they come and go. Decimals are added digit by digit, and the result has
+the digits of its type (`ebbflow.decimals`); Fractions and timedeltas are exact already.
 
 The result has the type that Python's own sum has: int, unless there is a Fraction, unless there is
 a float. Decimals mix with ints only, timedeltas with nothing.
@@ -19,11 +19,13 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal, getcontext
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
+from ebbflow import decimals
+from ebbflow.decimals import PLAIN, Digits
 from ebbflow.errors import AlgebraError, cause_of
 from ebbflow.nan import is_nan
 
@@ -62,7 +64,6 @@ Sum = tuple[int, int] | Total
 
 NOTHING: Sum = (0, 0)
 _NO_REST = Rest()
-EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _ONE_TYPE = "numbers of one type, as for Python's own +"
 _made = tuple.__new__
 _SAME = {text: Decimal(text) for text in ("nan", "inf", "-inf")}
@@ -325,14 +326,40 @@ def _merged_rest(a: Rest | None, b: Rest | None) -> Rest | None:
 def value(total: Sum) -> Any:
     """The sum, rounded once; None of no numbers.
 
-    >>> value(plus(plus(NOTHING, Decimal("1.10"), 1), Decimal("2.90"), 1))
-    Decimal('4.00')
+    >>> value(plus(plus(NOTHING, Decimal("1.1"), 1), Decimal("2.9"), 1))
+    Decimal('4')
     >>> value(NOTHING) is None
     True
     """
     if len(total) == 2:
         return total[1] if total[0] else None
-    return _quotient(total, 1) if total.size else None
+    return _quotient(total, 1, PLAIN) if total.size else None
+
+
+def decimal_value(digits: Digits, total: Sum) -> Any:
+    """The same of Decimals, with these digits.
+
+    >>> decimal_value((22, 2), plus(plus(NOTHING, Decimal("1.10"), 1), Decimal("2.90"), 1))
+    Decimal('4.00')
+    """
+    return _decimal_quotient(digits, total, 1)
+
+
+def decimal_average(digits: Digits, total: Sum) -> Any:
+    """The mean of Decimals, with these digits.
+
+    >>> decimal_average((16, 6), plus(plus(NOTHING, Decimal("1.10"), 1), Decimal("1.25"), 2))
+    Decimal('1.200000')
+    """
+    return _decimal_quotient(digits, total, total[0])
+
+
+def _decimal_quotient(digits: Digits, total: Sum, count: int) -> Any:
+    if not total[0]:
+        return None
+    if len(total) == 2:
+        return decimals.of_ratio(total[1], count, digits)
+    return _quotient(total, count, digits)
 
 
 def average(total: Sum) -> Any:
@@ -343,10 +370,10 @@ def average(total: Sum) -> Any:
     """
     if len(total) == 2:
         return rounded(total[1], total[0]) if total[0] else None
-    return _quotient(total, total.size) if total.size else None
+    return _quotient(total, total.size, PLAIN) if total.size else None
 
 
-def _quotient(total: Total, count: int) -> Any:
+def _quotient(total: Total, count: int, digits: Digits) -> Any:
     rest = total.rest
     if rest is None:
         if total.floats:
@@ -357,8 +384,8 @@ def _quotient(total: Total, count: int) -> Any:
     if rest.highs or rest.lows or rest.nans:
         return _extreme(rest)
     if rest.decimals:
-        whole = _decimal(rest.digits, total.whole)
-        return whole if count == 1 else whole / count
+        top, scale = _units(rest.digits, total.whole)
+        return decimals.of_ratio(top, count * 10**scale, digits)
     exact = (Fraction(total.whole, 1 << total.scale) + rest.fraction) / count
     return rounded(exact.numerator, exact.denominator) if total.floats else exact
 
@@ -371,12 +398,11 @@ def _extreme(rest: Rest) -> float | Decimal:
     return _SAME[str(found)] if rest.decimals else found
 
 
-def _decimal(digits: tuple[tuple[int, int, int], ...], whole: int) -> Decimal:
-    """Exact, with as many decimal places as the number that has most, as Decimal's own + does."""
-    parts = [*digits, (0, whole, 1)] if whole else list(digits)
-    low = min(at for at, _, _ in parts)
-    total = sum(coefficient * 10 ** (at - low) for at, coefficient, _ in parts)
-    return Decimal((int(total < 0), Decimal(abs(total)).as_tuple().digits, low))
+def _units(digits: tuple[tuple[int, int, int], ...], whole: int) -> tuple[int, int]:
+    """The sum in units of the last digit after the point, and how many of these there are."""
+    low = min(0, *[at for at, _, _ in digits]) if digits else 0
+    total = sum(coefficient * 10 ** (at - low) for at, coefficient, _ in digits)
+    return total + whole * 10**-low, -low
 
 
 def span(microseconds: Fraction) -> timedelta:
@@ -427,20 +453,11 @@ def _odd_root(top: int, bottom: int) -> int:
 
 
 def decimal_root(x: Fraction) -> Decimal:
-    """The Decimal nearest to the square root, with the digits of the current context.
+    """The square root as a plain Decimal.
 
     >>> decimal_root(Fraction(1, 4)), decimal_root(Fraction(2))
-    (Decimal('0.5'), Decimal('1.414213562373095048801688724'))
+    (Decimal('0.5'), Decimal('1.414213562373095049'))
     """
-    top, bottom = x.numerator, x.denominator
-    tops, bottoms = math.isqrt(top), math.isqrt(bottom)
-    if tops * tops == top and bottoms * bottoms == bottom:
-        return Decimal(tops) / Decimal(bottoms)
-    bits = top.bit_length() - bottom.bit_length()
-    size = min(bits * 150, bits * 151) // 1000  # the root has at least about so many digits
-    places = getcontext().prec + 5 - size
-    if places >= 0:
-        found = math.isqrt(top * 10 ** (2 * places) // bottom)
-    else:
-        found = math.isqrt(top // (bottom * 10 ** (-2 * places)))
-    return +Decimal(found * 10 + 1).scaleb(-places - 1, EXACTLY)
+    unit: int = 10 ** decimals.WIDE[1]
+    found = (math.isqrt(4 * x.numerator * unit**2 // x.denominator) + 1) // 2
+    return decimals.of_ratio(found, unit, PLAIN)

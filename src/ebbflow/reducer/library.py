@@ -19,8 +19,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
+from ebbflow.decimals import Digits
 from ebbflow.nan import one_nan
 from ebbflow.reducer import exact
 from ebbflow.reducer.hashed import Map, tally, tally_all
@@ -34,6 +36,7 @@ Repeat = Callable[[Any, Any, int], Any]
 
 TOTAL = "({1} if type({1}) is int and {0} else {shown}({packed}({0}, {1})))"
 """The result of a sum, of the count and the total that its slots are."""
+_SHOWN = "{shown}({packed}({0}, {1}))"
 NUMBERS = (0, 1, -1, 2, 7, 0.1, 0.2, -0.5, 1e16, 1e-300, 1e308, math.inf, -math.inf, None)
 SMALL = (0, 1, 2, 3, 5, None)
 
@@ -146,9 +149,9 @@ def count(of: Key[V] | None = None) -> Reducer[V]:
     )  # fmt: skip
 
 
-def sum(of: Key[V] | None = None) -> Reducer[V]:
+def sum(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
     """The sum, exact for ints, floats, Decimals, Fractions and timedeltas; see
-    `ebbflow.reducer.exact`.
+    `ebbflow.reducer.exact`. A program sets the `digits` of a sum of Decimals, by their type.
 
     distributive · invertible · state O(1) · O(1) a row
 
@@ -157,25 +160,33 @@ def sum(of: Key[V] | None = None) -> Reducer[V]:
     >>> sum("price")
     sum('price')
     """
+    shown = exact.value if digits is None else partial(exact.decimal_value, digits)
+    text = TOTAL if digits is None else _SHOWN
     return ready(
-        (sum, arguments(of)), exact.NOTHING, exact.plus, of, exact.value,
+        (sum, arguments(of), _named(digits)), exact.NOTHING, exact.plus, of, shown,
         merge=exact.merged, aggregate="distributive", elements=NUMBERS,
-        inline=_adding(of, TOTAL, exact.value),
+        inline=_adding(of, text, shown),
     )  # fmt: skip
 
 
-def mean(of: Key[V] | None = None) -> Reducer[V]:
-    """The mean: the exact sum by the count, rounded once.
+def _named(digits: Digits) -> dict[str, Any]:
+    return {} if digits is None else {"digits": digits}
+
+
+def mean(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
+    """The mean: the exact sum by the count, rounded once. A program sets the `digits` of a mean of
+    Decimals, by their type.
 
     algebraic · invertible · state O(1) · O(1) a row
 
     >>> mean()([1, 2, 6]), mean()([])
     (3.0, None)
     """
+    shown = exact.average if digits is None else partial(exact.decimal_average, digits)
     return ready(
-        (mean, arguments(of)), exact.NOTHING, exact.plus, of, exact.average,
+        (mean, arguments(of), _named(digits)), exact.NOTHING, exact.plus, of, shown,
         merge=exact.merged, aggregate="algebraic", elements=NUMBERS,
-        inline=_adding(of, "{shown}({packed}({0}, {1}))", exact.average),
+        inline=_adding(of, _SHOWN, shown),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from numbers import Integral, Rational, Real
 from struct import Struct
 from typing import Any, NamedTuple
 
+from ebbflow.decimals import PLAIN, of_fraction
 from ebbflow.errors import AlgebraError
 from ebbflow.nan import is_nan
 from ebbflow.reducer.exact import dyadic, rounded
@@ -192,4 +193,4 @@ def shown(acc: Moments, exact: Fraction | None) -> Any:
         return Decimal("nan") if acc.decimals and not acc.floats else math.nan
     if exact is None or acc.floats or not (acc.fractions or acc.decimals):
         return exact if exact is None else rounded(exact.numerator, exact.denominator)
-    return Decimal(exact.numerator) / Decimal(exact.denominator) if acc.decimals else exact
+    return of_fraction(exact, PLAIN) if acc.decimals else exact

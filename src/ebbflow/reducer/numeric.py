@@ -11,6 +11,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from ebbflow.decimals import PLAIN, of_ratio
 from ebbflow.nan import is_nan
 from ebbflow.reducer import exact, moments
 from ebbflow.reducer.inline import Inline, called
@@ -60,7 +61,7 @@ def _product(acc: tuple[int, ...]) -> Any:
     if floats:
         return 0.0 if zeros else exact.rounded(top, bottom)
     if decimals:
-        return Decimal(0 if zeros else top) / Decimal(bottom)
+        return of_ratio(0 if zeros else top, bottom, PLAIN)
     exactly = Fraction(0 if zeros else top, bottom)
     return exactly if fractions else int(exactly)
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from ebbflow import decimals
+from ebbflow.decimals import PLAIN, Digits
 from ebbflow.errors import AlgebraError, cause_of, value_text
 from ebbflow.nan import is_nan, one_nan
-from ebbflow.reducer.exact import EXACTLY, MICROSECOND, rounded, span
+from ebbflow.reducer.exact import MICROSECOND, rounded, span
 from ebbflow.reducer.inline import gathered
 from ebbflow.reducer.library import AnyReducer, arguments, ready
 from ebbflow.reducer.reducer import Reducer
@@ -118,8 +120,9 @@ def top_k(k: int, of: Key[V] | None = None, *, smallest: bool = False) -> Reduce
 # ---- positions ----
 
 
-def value_at(q: Fraction, discrete: bool, tree: Tree[Any]) -> Any:
-    """The value at a fraction `q` of the way from the smallest to the greatest.
+def value_at(q: Fraction, discrete: bool, tree: Tree[Any], digits: Digits = PLAIN) -> Any:
+    """The value at a fraction `q` of the way from the smallest to the greatest, with these digits
+    where they are Decimals and it may lie between two of them.
 
     >>> value_at(Fraction(1, 2), False, Tree.of([1, 3, 4]))
     3
@@ -132,22 +135,24 @@ def value_at(q: Fraction, discrete: bool, tree: Tree[Any]) -> Any:
     place = q * (size - 1)
     low = int(place)
     below = tree.at(low)
-    return below if place == low else between(below, tree.at(low + 1), place - low)
+    above = below if place == low else tree.at(low + 1)
+    return between(below, above, place - low, digits)
 
 
-def between(low: Any, high: Any, part: Fraction) -> Any:
-    """The point that lies `part` of the way from `low` to `high`, rounded once.
+def between(low: Any, high: Any, part: Fraction, digits: Digits = PLAIN) -> Any:
+    """The point that lies `part` of the way from `low` to `high`, rounded once; of Decimals, to
+    these digits.
 
     >>> between(1, 2, Fraction(1, 2)), between(Decimal(1), Decimal(2), Fraction(1, 4))
     (1.5, Decimal('1.25'))
     """
     if low is high or low == high:
-        return low
+        return low if digits is PLAIN else decimals.fitting(digits)(low)
     if isinstance(low, timedelta) and isinstance(high, timedelta):
         start, end = low // MICROSECOND, high // MICROSECOND
         return span(start + (end - start) * part)
     if isinstance(low, _NUMBERS) and isinstance(high, _NUMBERS):
-        return _between_numbers(low, high, part)
+        return _between_numbers(low, high, part, digits)
     try:
         return low + (high - low) * float(part)
     except TypeError as error:
@@ -161,7 +166,7 @@ _NUMBERS = (int, float, Fraction, Decimal)
 _DISCRETE = "quantile(q, discrete=True), which gives a value that is there"
 
 
-def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
+def _between_numbers(low: Any, high: Any, part: Fraction, digits: Digits) -> Any:
     types = {cls for x in (low, high) for cls in _NUMBERS if isinstance(x, cls)}
     odd = [x for x in (low, high) if is_nan(x) or x in (math.inf, -math.inf)]
     if odd:
@@ -174,10 +179,8 @@ def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
                 "Decimal does not mix with it",
                 remedy="numbers of one type, as for Python's own +, or " + _DISCRETE,
             )
-        with localcontext(EXACTLY):
-            top = low * part.denominator + (high - low) * part.numerator
-        return top / part.denominator
-    point = Fraction(low) + (Fraction(high) - Fraction(low)) * part
+        return decimals.of_fraction(_point(low, high, part), digits)
+    point = _point(low, high, part)
     if Fraction in types and float not in types:
         return point
     found = rounded(point.numerator, point.denominator)
@@ -191,6 +194,10 @@ def _between_numbers(low: Any, high: Any, part: Fraction) -> Any:
     )
 
 
+def _point(low: Any, high: Any, part: Fraction) -> Fraction:
+    return Fraction(low) + (Fraction(high) - Fraction(low)) * part
+
+
 def fraction(q: Any) -> Fraction:
     """A quantile as it was written: 0.1 is one tenth.
 
@@ -202,30 +209,35 @@ def fraction(q: Any) -> Fraction:
     return Fraction(str(q)) if isinstance(q, float) else Fraction(q)
 
 
-def median(of: Key[V] | None = None) -> Reducer[V]:
-    """The value in the middle, or half-way between the two there.
+def median(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
+    """The value in the middle, or half-way between the two there. A program sets the `digits` of a
+    median of Decimals, by their type.
 
     holistic · invertible, as all values are kept · state O(n) · O(log n) a row
 
     >>> median()([5, 1, 3]), median()([1, 2])
     (3, 1.5)
     """
-    return _sorted(
-        (median, arguments(of)), of, partial(value_at, Fraction(1, 2), False), "holistic"
-    )
+    named = {} if digits is None else {"digits": digits}
+    found = partial(value_at, Fraction(1, 2), False, digits=digits)
+    return _sorted((median, arguments(of), named), of, found, "holistic")
 
 
-def quantile(q: float, of: Key[V] | None = None, *, discrete: bool = False) -> Reducer[V]:
+def quantile(
+    q: float, of: Key[V] | None = None, *, discrete: bool = False, digits: Digits = None
+) -> Reducer[V]:
     """The value at a fraction `q` of the way up, interpolated; with `discrete=True`, the first one
-    that has at least this fraction at or below it. (SQL's percentile_cont and percentile_disc.)
+    that has at least this fraction at or below it. (SQL's percentile_cont and percentile_disc.) A
+    program sets the `digits` of a quantile of Decimals, by their type.
 
     holistic · invertible, as all values are kept · state O(n) · O(log n) a row
 
     >>> quantile(0.25)([1, 2, 3, 4]), quantile(0.25, discrete=True)([1, 2, 3, 4])
     (1.75, 1)
     """
-    named = {"discrete": True} if discrete else {}
-    found = partial(value_at, fraction(q), discrete)
+    named: dict[str, Any] = {"discrete": True} if discrete else {}
+    named |= {} if digits is None else {"digits": digits}
+    found = partial(value_at, fraction(q), discrete, digits=digits)
     return _sorted((quantile, arguments(q, of), named), of, found, "holistic")
 
 

@@ -376,7 +376,8 @@ def _init_text(init: Any) -> str:
 def _call_text(make: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> str:
     """As it was written: `sum('price')`, `sum('price').then(round)`, `count() & sum()`."""
     words = [key_text(each) for each in arguments]
-    words += [f"{name}={key_text(value)}" for name, value in named.items()]
+    shown = {name: value for name, value in named.items() if name != "digits"}
+    words += [f"{name}={key_text(value)}" for name, value in shown.items()]
     if make.__name__ == "together":
         return " & ".join(words)
     if make.__module__.endswith(".combine"):

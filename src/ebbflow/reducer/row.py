@@ -7,7 +7,7 @@ from typing import Any
 
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError
-from ebbflow.fn import Field
+from ebbflow.fn import Field, Fn
 from ebbflow.typevars import V
 
 Key = str | Callable[[V], Any]
@@ -69,4 +69,6 @@ def key_text(of: Any) -> str:
     >>> key_text("price"), key_text(len)
     ("'price'", 'len')
     """
+    if isinstance(of, Fn) and of.is_function:
+        return of.name
     return function_name(of) if callable(of) and not hasattr(of, "fold") else repr(of)

