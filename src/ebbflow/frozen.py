@@ -1,11 +1,16 @@
-"""What a row holds instead of a list, a dict or a set.
+"""Values that never change: what a row holds instead of a list, a dict or a set.
 
-Rows are hashable, and so is what is in them.
+Rows are hashable, and so is what is in them. States of steps may be altered, all the way down:
+`apart` copies those.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
+from copy import deepcopy
+from decimal import Decimal
+from enum import Enum
 from operator import is_
 from typing import Any, NoReturn, TypeVar
 
@@ -66,3 +71,55 @@ def _frozen_fields(row: Any) -> Any:
     values = taken_apart(cls)(row)
     held = tuple(map(frozen, values))
     return row if all(map(is_, held, values)) else maker(cls)(held)
+
+
+ATOMS = frozenset({
+    type(None), object, bool, int, float, complex, str, bytes, Decimal, datetime.date,
+    datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone,
+})  # fmt: skip
+"""Types whose values hold nothing that could be altered."""
+COPIED = frozenset({list, dict, set, bytearray})
+"""Types whose values can be altered."""
+
+
+def apart(state: Any, others: tuple[type, ...] = ()) -> Any:
+    """A state that a step may alter while the given one stays as it is: a copy, unless nothing in
+    it can be altered. Values of the types `others` never change.
+
+    >>> given = (1, ["a"])
+    >>> copied = apart(given)
+    >>> copied == given, copied[1] is given[1], apart((1, "a"))
+    (True, False, (1, 'a'))
+    """
+    cls = type(state)
+    if cls in ATOMS or (cls is tuple and ATOMS.issuperset(map(type, state))):
+        return state
+    if cls not in COPIED and never_changes(state, others):
+        return state
+    return deepcopy(state)
+
+
+def never_changes(value: Any, others: tuple[type, ...] = ()) -> bool:
+    """Whether nothing in a value can be altered, as far as its types tell. An object of a class of
+    the user's may be altered even if it is hashable, unless it is a frozen dataclass, or a marker
+    without attributes, which steps may know by its identity.
+
+    >>> never_changes((1, frozenset({"a"}))), never_changes((1, ["a"])), never_changes([])
+    (True, False, False)
+    """
+    cls = type(value)
+    if cls in ATOMS:
+        return True
+    if isinstance(value, (tuple, frozenset)):
+        inside: Any = value
+    elif cls is Frozen:
+        inside = (*value, *value.values())
+    elif hasattr(cls, "__dataclass_fields__") and cls.__dataclass_params__.frozen:
+        inside = tuple([getattr(value, name, None) for name in cls.__dataclass_fields__])
+    else:
+        marker = cls.__bases__ == (object,) and getattr(value, "__dict__", None) == {}
+        return marker or isinstance(value, (Enum, *others))
+    held = getattr(value, "__dict__", None)
+    if held and not never_changes(tuple(held.values()), others):
+        return False
+    return all(type(each) in ATOMS or never_changes(each, others) for each in inside)

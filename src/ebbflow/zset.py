@@ -112,6 +112,9 @@ class ZSet(Generic[R]):
         """Whether every weight is positive: a collection, not a change."""
         return not self._weights or min(self._weights.values()) > 0
 
+    def __deepcopy__(self, memo: Any) -> ZSet[R]:
+        return self
+
     def __iter__(self) -> Iterator[R]:
         return iter(self._weights)
 

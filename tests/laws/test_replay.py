@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -10,10 +11,26 @@ import pytest
 from ebbflow.operator.replay import rows_of
 from ebbflow.operator.scan import scan_rows
 from ebbflow.state.tree import Tree
+from ebbflow.stream import elementwise
 from ebbflow.stream.transition import Transition, same_state, transition
 from ebbflow.zset import ZSet
 
-MACHINES = {
+
+@dataclass(frozen=True)
+class Holding:
+    """A dataclass that is frozen, while the dict in it is not."""
+
+    seen: dict[int, int]
+
+
+def recent(seen: dict[int, None], x: int) -> dict[int, None]:
+    """A dict of rows, the last one at the end."""
+    seen.pop(x, None)
+    seen[x] = None
+    return seen
+
+
+MACHINES: dict[str, Any] = {
     "a sum, which never is the old one again": transition(lambda n, x: (n + x, [(x, n + x)]), 0),
     "the last row": transition(lambda last, x: (x, [(last, x)]), None),
     "steps since a multiple of five": transition(
@@ -22,6 +39,22 @@ MACHINES = {
     "a maximum": transition(lambda top, x: (max(top, x % 17), [(top, x)]), -1),
     "a state that tells apart what is equal": transition(
         lambda n, x: ((1.0, 1, True)[x % 3], [(x, repr(n))]), 1
+    ),
+    "a list that tells apart what is equal": transition(
+        lambda n, x: ([(1.0, 1, True)[x % 3]], [(x, repr(n))]), [1]
+    ),
+    "a dict whose order is told": transition(
+        lambda seen, x: (recent(seen, x % 3), [(x, tuple(seen))]), {}
+    ),
+    "a list in a tuple, altered": transition(
+        lambda s, x: (s[0].append(x % 7) or (s[0], s[1] + 1), [(x, *s[0][-3:])]), ([], 0)
+    ),
+    "a dict in a frozen dataclass, altered": transition(
+        lambda s, x: (s.seen.update({x % 5: x}) or s, [(x, len(s.seen))]), Holding({})
+    ),
+    "processors one after the other, of which the first keeps a list": transition(
+        elementwise(lambda s, x: (s.append(x) or s, [sum(s[-2:])]), state=[])
+        >> elementwise(lambda n, x: (n + 1, [(n, x)]), state=0)
     ),
 }
 

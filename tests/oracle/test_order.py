@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -369,3 +370,60 @@ def test_what_a_function_says_that_cannot_be_looked_into_is_kept() -> None:
     view.step(events=[Event(0, 1, 1), Event(0, 2, 2)])
     assert view._program.outputs["output"].rows is not None
     assert view.value == view.value
+
+
+class Top:
+    """The greatest value so far, put in place; an object that is hashable by its identity."""
+
+    greatest = -1
+
+    def put(self, v: int) -> Top:
+        self.greatest = max(self.greatest, v)
+        return self
+
+
+def rounds_of_tcp() -> Any:
+    path = Path(__file__).parents[2] / "examples" / "tcp.py"
+    tcp: Any = runpy.run_path(str(path))
+    rounds = elementwise(lambda s, row: (s, [[tcp["Data"](row)]]))
+    return (
+        rounds
+        >> tcp["connection"](5)
+        >> elementwise(lambda s, said: (s, [tuple(each.v for each in said)]))
+    )
+
+
+LISTED = elementwise(lambda seen, row: (seen.append(row.v) or seen, [sum(seen[-2:])]), state=[])
+STATEFUL: dict[str, Any] = {
+    "one after the other": lambda: LISTED >> prefix_sum(),
+    "the list in a tuple": lambda: elementwise(
+        lambda s, row: (s[0].append(row.v) or (s[0], row.v), [(len(s[0]), s[1])]), state=([], 0)
+    ),
+    "an object": lambda: elementwise(
+        lambda top, row: (top.put(row.v), [top.greatest]), state=Top()
+    ),
+    "a loop of four processors": rounds_of_tcp,
+}
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_a_processor_may_alter_the_state_it_is_given(name: str) -> None:
+    """The expected rows come from one run of the processor over the sorted rows, without a scan."""
+    processor = STATEFUL[name]()
+
+    def expected(key: int, rows: list[Event]) -> list[Any]:
+        return [*processor(rows)]
+
+    program = EVENTS.scan(processor, per="k", order="t", type=Any)
+    followed(program, expected, name, epochs=12)
+
+
+def test_two_views_and_a_late_row_share_no_state() -> None:
+    """The second view begins from the first state, and a late row reaches the states behind it."""
+    program = EVENTS.scan(LISTED >> prefix_sum(), order="t", type=int)
+    for _ in range(2):
+        view = program.run()
+        for t in (1, 5, 3):
+            view.step(events=[Event(0, t, t)])
+        assert view.value == ZSet.of([1, 5, 13])
+        view.verify()

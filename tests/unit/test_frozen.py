@@ -1,5 +1,10 @@
 """Inputs whose rows are hinted with lists, dicts and sets: rows hold what can be hashed."""
 
+from collections import deque
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -7,8 +12,9 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.errors import ChangeError, CompositionError
-from ebbflow.frozen import Frozen, frozen
+from ebbflow.frozen import Frozen, apart, frozen
 from ebbflow.record import fields_of
+from ebbflow.zset import ZSet
 
 
 class Place(NamedTuple):
@@ -91,3 +97,49 @@ def test_a_row_with_a_list_where_no_hint_says_so_is_refused() -> None:
 def test_what_is_hashable_already_is_left_alone() -> None:
     assert frozen(HELD) == HELD
     assert frozen("text") == "text"
+
+
+@dataclass(frozen=True)
+class Holding:
+    inside: Any
+
+
+class Marker:
+    """Steps may know an object without attributes by its identity."""
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.inside: list[int] = []
+
+
+class Pair(NamedTuple):
+    name: str
+    inside: Any
+
+
+class Color(Enum):
+    RED = 1
+
+
+UNALTERED = [
+    None, 1, "a", (1, ("a", None)), Fraction(1, 2), frozenset({(1, 2)}), Holding((1, 2)), Color.RED,
+    Frozen(a=(1,)), ZSet({(1, 2): 1}), Marker(), object(), date(2026, 1, 1), Pair("a", 1),
+]  # fmt: skip
+ALTERED = [
+    [1], (1, [2]), (1, (2, {})), Holding([1]), Holding((1, {2})), Holder(), (Holder(), 1),
+    Frozen(a=Holder()), frozenset({Holder()}), bytearray(b"a"), deque([1]), Pair("a", [1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("state", UNALTERED, ids=lambda state: type(state).__name__)
+def test_a_state_that_cannot_be_altered_is_its_own_copy(state: Any) -> None:
+    copied = apart(state)
+    assert copied is state or (type(copied) is Fraction and copied == state)
+
+
+@pytest.mark.parametrize("state", ALTERED, ids=lambda state: type(state).__name__)
+def test_a_state_that_holds_what_can_be_altered_is_copied(state: Any) -> None:
+    copied = apart(state)
+    assert copied is not state
+    assert type(copied) is type(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import pytest
@@ -200,3 +201,22 @@ def test_rows_are_not_kept_where_most_of_them_change_and_nobody_asks(rows: Any) 
     assert output.rows is None
     assert view.value.weight((1, 3, rows[0].value + 3)) == 1
     assert len(output.rows.rows) == SIZE + 2
+
+
+def test_states_that_cannot_be_altered_are_not_copied(rows: Any, monkeypatch: Any) -> None:
+    """A state of tuples is handed on as it is; one that holds a list is copied for each row."""
+    copies = Counted(deepcopy)
+    monkeypatch.setattr("ebbflow.frozen.deepcopy", copies)
+
+    def pair(state: Any, row: Event) -> tuple[Any, list[int]]:
+        return (row.at, (state[0], "x")), []
+
+    for step, start, expected in (
+        (machine, 0, 0),
+        (pair, (0, ()), 0),
+        (lambda s, row: (s, []), ([],), 100),
+    ):
+        copies.calls = 0
+        program = ef.Input("events", Event).scan(step, start, order="at", type=int)
+        program.run(check_input=False).step(events=rows[:100])
+        assert expected <= copies.calls <= expected * 1.1

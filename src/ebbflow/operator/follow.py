@@ -20,18 +20,17 @@ its size; whoever writes an operator that keeps a large dict of its own pays for
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 from weakref import ref
 
 from ebbflow.change import ChangeStructure, First, List, Second, Text
 from ebbflow.change.compose import sequence
 from ebbflow.change.remember import Remembering
-from ebbflow.frozen import Frozen
+from ebbflow.frozen import Frozen, apart
 from ebbflow.state.tree import Tree
 from ebbflow.zset import ZSet
 
-_FROZEN = (type(None), bool, int, float, str, bytes, frozenset, ZSet, Tree, Remembering)
+_FROZEN = (int, float, str, bytes, ZSet, Tree, Remembering)
 
 
 class Following:
@@ -169,7 +168,7 @@ def _followed(operator: Any, value: Any) -> FieldNote | None:
 
 def stepped(operator: Any, before: FieldNote, old: Any, changes: tuple[Any, ...]) -> FieldNote:
     """What an operator knows after changes, from what it knew before."""
-    state = apart(before.state)
+    state = apart(before.state, _FROZEN)
     found = []
     for change in (changes,) if is_sequence(operator.input) else changes:
         state, out = operator.step(state, change)
@@ -208,18 +207,6 @@ def is_sequence(structure: ChangeStructure[Any, Any]) -> bool:
     (True, False)
     """
     return structure.built is not None and structure.built[0] is sequence
-
-
-def apart(state: Any) -> Any:
-    """A state that can be stepped while the old one stays as it is: a copy, where `step` might
-    alter it."""
-    return state if _is_frozen(state) else deepcopy(state)
-
-
-def _is_frozen(state: Any) -> bool:
-    if isinstance(state, tuple):
-        return all(map(_is_frozen, state))
-    return isinstance(state, _FROZEN)
 
 
 def plain(value: Any) -> Any:

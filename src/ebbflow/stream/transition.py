@@ -12,15 +12,15 @@ in O(log n) when a row changes in the middle. There are two ways to write it dow
     composed     by a monoid of your own: `of(row)`, `merge(a, b)`, and `act(state, a)`
 
 Without one of them, the states that rows led to are remembered, and rows are stepped through again
-where they are reached in another state than before. Steps give the same answer every time and leave
-the state that they are given as it is; where it is a list, a dict or a set, they are given a copy.
+where they are reached in another state than before. Steps give the same answer every time. A step
+may alter the state that it is given, and return the same object: the transition copies a state
+before each step, unless nothing in it can be altered (see `ebbflow.frozen.apart`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from copy import deepcopy
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from operator import is_
 from typing import Any
@@ -28,8 +28,10 @@ from typing import Any
 from ebbflow.algebra import LIST, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, place, value_text
+from ebbflow.frozen import ATOMS, apart
 from ebbflow.nan import one_nan
 from ebbflow.stream.processor import Processor
+from ebbflow.zset import ZSet
 
 Step = Callable[[Any, Any], tuple[Any, list[Any]]]
 
@@ -52,11 +54,11 @@ class Transition:
     @property
     def start(self) -> Any:
         """The first state."""
-        return _own(self._start)
+        return apart(self._start)
 
     def step(self, state: Any, row: Any) -> tuple[Any, list[Any]]:
         """The state after a row, and what it says."""
-        return self._step(deepcopy(state) if type(state).__hash__ is None else state, row)
+        return self._step(state if type(state) in ATOMS else apart(state), row)
 
     def act(self, state: Any, element: Any) -> Any:
         """The state after rows that do this to it."""
@@ -177,7 +179,7 @@ class ComposedSteps(Transition):
         self.composes = f"by {function_name(merge)}"
 
     def act(self, state: Any, element: Any) -> Any:
-        return self._act(_own(state), element)
+        return self._act(apart(state), element)
 
 
 class PartSteps(Transition):
@@ -288,27 +290,33 @@ class OneByOne:
 
 
 def same_state(a: Any, b: Any) -> bool:
-    """Whether steps cannot tell two states apart: equal, of the same types, with the same zeros.
+    """Whether steps cannot tell two states apart: equal, of the same types, with the same zeros,
+    and dicts in the same order.
 
     >>> same_state((1, 2.0), (1, 2.0)), same_state((1, 2), (1, 2.0)), same_state(0.0, -0.0)
     (True, False, False)
+    >>> same_state([1], [True]), same_state({"a": [0.0]}, {"a": [-0.0]})
+    (False, False)
     """
     return a is b or (bool(a == b) and _alike(a, b))
 
 
 def _alike(a: Any, b: Any) -> bool:
+    """Whether two equal values are the same in all that they hold."""
     if a is b:
         return True
     cls = type(a)
     if cls is not type(b):
         return False
-    if isinstance(a, tuple):
-        return all(map(is_, a, b)) or all(map(_alike, a, b))
     if cls is float:
         return math.copysign(1.0, a) == math.copysign(1.0, b)
-    return cls is not Decimal or str(a) == str(b)
-
-
-def _own(state: Any) -> Any:
-    """A state that may be altered: a copy of one that could be."""
-    return deepcopy(state) if type(state).__hash__ is None else state
+    if cls in ATOMS:
+        return cls is not Decimal or str(a) == str(b)
+    if isinstance(a, (tuple, list)):
+        return all(map(is_, a, b)) or all(map(_alike, a, b))
+    if isinstance(a, Mapping):
+        return [*a] == [*b] and all(map(_alike, a, b)) and all(map(_alike, a.values(), b.values()))
+    if isinstance(a, (set, frozenset, ZSet)):
+        there = {each: each for each in b}
+        return all(_alike(each, there[each]) for each in a)
+    return _alike(object.__getstate__(a), object.__getstate__(b))
