@@ -166,12 +166,21 @@ def _group(collection: Any, random: Random, key: Any) -> Any:
     return groups.agg(**named)
 
 
+def less(rows: Any, random: Random) -> Any:
+    """Now and then rows behind `-`: some are taken away, and none is owed."""
+    if random.random() < 0.8:
+        return rows
+    some = rows.filter((lambda r: r.size == 2) if rows.node.type is Shop else random.choice(TESTS))
+    return random.choice([rows - some, rows + rows - some, rows - some + some])
+
+
 def program(random: Random) -> Any:
     """One of the shapes that columns know, and what is around it."""
-    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    sales, shops = ef.Input("sales", Sale), less(ef.Input("shops", Shop), random)
     rows: Any = sales
     for _ in range(random.randrange(3)):
         rows = rows.filter(random.choice(TESTS))
+    rows = less(rows, random)
     shape = random.randrange(13)
     if shape == 12:
         rows = random.choice(WINDOWS)(rows)
@@ -259,7 +268,7 @@ def comparing(random: Random, rows: Any, right: Any) -> Any:
 
 def ends_of_groups(random: Random) -> Any:
     """A group-by with minima and maxima, and other reducers beside them."""
-    rows: Any = ef.Input("sales", Sale)
+    rows: Any = less(ef.Input("sales", Sale), random)
     if random.random() < 0.3:
         rows = rows.join(ef.Input("shops", Shop).select("city", "score"), on="city")
     elif random.random() < 0.5:
@@ -277,17 +286,20 @@ def ends_of_groups(random: Random) -> Any:
 def epochs(
     random: Random, names: list[str], count: int, hard: float
 ) -> Iterator[dict[str, ZSet[Any]]]:
-    """Changes of these inputs: rows come and go, also all of them."""
+    """Changes of these inputs: rows come, some of them several times, and go, also all of them."""
     there: dict[str, dict[Any, int]] = {"sales": {}, "shops": {}}
     make = {"sales": sale, "shops": shop}
     for _ in range(count):
         epoch: dict[str, ZSet[Any]] = {}
         for name in random.sample(names, random.randrange(1, 1 + len(names))):
             rows = ZSet(there[name])
-            change: ZSet[Any] = ZSet.of(
-                make[name](random, hard) for _ in range(random.choice([0, 1, 2, 9]))
+            several = random.choice([(1,), (1, 2, 5)])
+            change: ZSet[Any] = ZSet(
+                (make[name](random, hard), random.choice(several))
+                for _ in range(random.choice([0, 1, 2, 9]))
             )
-            gone = rows if random.random() < 0.1 else ZSet.of(
+            gone = rows if random.random() < 0.1 else ZSet(
+                (row, random.randint(1, there[name][row])) for row in
                 random.sample(list(there[name]), min(len(there[name]), random.randrange(6)))
             )  # fmt: skip
             change = change - gone

@@ -6,7 +6,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.oracle.column_programs import Sale, Shop
+from tests.oracle.column_programs import Sale, Shop, less
 
 import ebbflow as ef
 
@@ -37,6 +37,7 @@ def top(random: Random) -> Any:
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
     shape = random.randrange(5)
     rows, parts = (shops, SHOPS) if shape == 0 else (sales, SALES)
+    rows = less(rows, random)
     if shape == 1:
         rows = sales.filter(lambda r: r.price > 0)
     if shape == 2:
@@ -58,6 +59,7 @@ def top(random: Random) -> Any:
 def ends(random: Random) -> Any:
     """A group-by with the first and last values of groups, and other reducers beside them."""
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    sales, shops = less(sales, random), less(shops, random)
     if random.random() < 0.3:
         rows: Any = shops
         fields = [*Shop._fields, lambda r: r.size * 2 - 1]

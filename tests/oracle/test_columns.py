@@ -21,7 +21,7 @@ from tests.oracle.random_requests import RandomRequests
 import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.engine.runtime.columnar import few, forgetting
-from ebbflow.errors import AbsentRow
+from ebbflow.errors import AbsentRow, ChangeError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
 from ebbflow.kernel import undisturbed
@@ -505,3 +505,23 @@ def test_state_comes_back_when_rows_leave() -> None:
         view.step(sales=-rows)
     assert len(stage.groups) == 0
     assert len(stage.groups.table.keys) < 100
+
+
+@pytest.mark.parametrize("columns", [True, None], ids=["asked for", "by a large table"])
+def test_a_difference_may_be_grouped_in_columns(
+    columns: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What checks that no row is owed gives rows of the difference, and not those of the groups."""
+    monkeypatch.setattr("ebbflow.engine.runtime.columnar.program.MANY", 100)
+    sales, gone = ef.Input("sales", Sale), ef.Input("gone", Sale)
+    left = (sales - gone).group_by("city").agg(sum=ef.sum("price"), best=ef.max("price"))
+    rows = some(300)
+    view, expected = left.run(columns=columns), left.run(columns=False)
+    for each in (view, expected):
+        each.step(sales=rows.to_arrow(Sale), gone=ZSet.of([*rows][:40]))
+        each.step(gone=ZSet.of([*rows][40:50]))
+    assert view.value == expected.value != ZSet()
+    assert any(stage.in_columns for stage in view._program.machine.stages)
+    with pytest.raises(ChangeError, match="took away more"):
+        view.step(gone=ZSet.of([*rows][:1]))
+    view.verify()

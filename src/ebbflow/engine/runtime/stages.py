@@ -131,7 +131,7 @@ class GuardStage(Stage):
     def __init__(self, node: Node, slot: int, by: Fn | None, row_type: Any) -> None:
         self.weights: Cells[Any, int] = Cells()
         super().__init__(node, [slot], self.weights, label=GUARD)
-        self.by, self.cell_keys = by, row_type
+        self.by, self.cell_keys, self.type = by, row_type, row_type
 
     @property
     def partition_key(self) -> Callable[[Any], Any]:
