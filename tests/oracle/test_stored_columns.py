@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.oracle.asked import follow_requests, program_of
@@ -28,6 +29,7 @@ from ebbflow.errors import AbsentRow, CompositionError
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.running import planned
 from ebbflow.kernel.columns import Columns
+from ebbflow.kernel.top import FirstRows
 from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine import part as spine_part
 from ebbflow.testing import follow, random_epochs, random_program
@@ -373,3 +375,43 @@ def test_oracle_hundreds_of_views_in_columns_on_disk(part: int, seen: Counter[st
         given = epochs(dice, list(plan.sources), 8, dice.choice([0, 0, 0.02, 0.2]))
         followed(plan, dice, given)
     assert seen["epochs"] > 200, seen
+
+
+def clipped(self: FirstRows, slots: Any) -> Any:
+    """What an older version wrote: the last of the first rows only as often as it is at the top."""
+    owners, entries = self.ranked.held(slots)
+    often = self.ranked.inside(entries)
+    there = np.flatnonzero(often)
+    return owners[there], self.words(entries[there]), often[there]
+
+
+@pytest.mark.parametrize("written", ["now", "by an older version"])
+@pytest.mark.parametrize("offset", [0, 1])
+@pytest.mark.parametrize("switch", ["reopen", "replace", "branch", "a large int"])
+def test_rows_take_over_a_top_with_a_row_that_is_there_more_often(
+    switch: str, offset: int, written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if written != "now":
+        monkeypatch.setattr(FirstRows, "first", clipped)
+    sales = ef.Input("sales", Sale)
+    program = sales.limit(2, order="id", offset=offset)
+    one, two, three = (sale(Random(1), 0)._replace(id=number, price=1) for number in (1, 2, 3))
+    view = program.run(path=tmp_path, columns=True)
+    view.step(sales={two: 5, three: 1})
+    running = view
+    if switch == "reopen":
+        view.close()
+        view = running = program.run(path=tmp_path, columns=False)
+    elif switch == "replace":
+        view.step(sales=ef.replace([two] * 5 + [three]))
+    elif switch == "branch":
+        running = view.branch()
+    else:
+        view.step(sales={three._replace(price=2**70): 1})
+    changes: list[dict[Any, int]] = [{two: -3}, {one: 1, two: 2}, {two: -3}, {one: -1, two: -1}]
+    for change in changes:
+        running.step(sales=change)
+        running.verify()
+    left = 2 if switch == "a large int" else 1
+    assert [row.id for row in running.value.rows()] == [3] * (left - offset)
+    view.close()

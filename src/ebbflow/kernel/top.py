@@ -96,11 +96,11 @@ class FirstRows:
 
     def first(self, slots: Words) -> tuple[Words, Words, Words]:
         """The first rows of some keys, and those that are left out before them: of which of these
-        keys each is, the words, and how often it is there."""
+        keys each is, the words, and how often it is there, behind the top as well."""
         owners, entries = self.ranked.held(slots)
-        often = self.ranked.inside(entries)
-        there = np.flatnonzero(often)
-        return owners[there], self.words(entries[there]), often[there]
+        there = np.flatnonzero(self.ranked.inside(entries))
+        entries = entries[there]
+        return owners[there], self.words(entries), self.ranked.weights(entries)
 
     def used(self) -> Words:
         """The words of all entries, also of those that are gone, and still have a place."""

@@ -186,8 +186,12 @@ class TopRows(ByKey):
         try:
             return self.ranking.update(buffer, pairs, everything)
         except AbsentRow as error:
-            gone = [each for each, weight in pairs if buffer.tree.count(each) + weight < 0]
-            raise self._elsewhere(gone[0][1]) from cause_of(error)
+            tree = buffer.tree
+            gone = [each for each, weight in pairs if tree.count(each) + weight < 0]
+            last = tree.last if self.smallest else tree.first
+            if buffer.all or gone != [last]:
+                raise self._elsewhere(gone[0][1]) from cause_of(error)
+            return self.ranking.picked(everything(), 2 * buffer.room)  # see `load`
 
     def _top(self, held: Any) -> list[Any]:
         """The rows at the top of a key, each behind its place."""
@@ -225,7 +229,8 @@ class TopRows(ByKey):
         return held
 
     def load(self, key: Any, stored: Any) -> Any:
-        """What was written down: columns write the first rows of a key as bytes."""
+        """What was written down: columns write the first rows of a key as bytes. Older ones wrote
+        the last of these rows only as often as it is at the top."""
         if type(stored) is not bytes:
             return stored
         row = maker(self.owner.type)
