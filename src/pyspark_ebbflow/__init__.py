@@ -33,16 +33,22 @@ class DefaultSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of what was asked for."""
-        schema: StructType = _readers().content_of(self._asked()).schema()
+        readers = _readers()
+        with readers.in_short():
+            schema: StructType = readers.content_of(self._asked()).schema()
         return schema
 
     def reader(self, schema: StructType) -> StateReader:
         """Reads it at once."""
-        return _readers().StateReader(self._asked(), schema)  # type: ignore[no-any-return]
+        readers = _readers()
+        with readers.in_short():
+            return readers.StateReader(self._asked(), schema)  # type: ignore[no-any-return]
 
     def streamReader(self, schema: StructType) -> StateStreamReader:
         """Reads what every epoch changes."""
-        return _readers().stream_reader(self._asked(), schema)  # type: ignore[no-any-return]
+        readers = _readers()
+        with readers.in_short():
+            return readers.stream_reader(self._asked(), schema)  # type: ignore[no-any-return]
 
     def _asked(self) -> SourceOptions:
         from ebbflow.engine.spark.source.options import SourceOptions

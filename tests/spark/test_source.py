@@ -48,6 +48,12 @@ class Sale(NamedTuple):
 
 sales = ef.Input("sales", Sale)
 TOTALS = sales.group_by("city").agg(total=ef.sum("price"))
+MINE = sales.group_by("city").agg(
+    total=ef.Reducer(0, lambda acc, sale: acc + sale.price, lambda acc, sale: acc - sale.price)
+)
+PROGRAM = ef.program(totals=TOTALS, sales=sales, mine=MINE)
+"""A program with an output that takes the program to be read: its reducer is its own."""
+MINE_NOW = ZSet({("Rome", 40): 1})
 STEPS: list[Any] = [
     [Sale("Rome", 30), Sale("Oslo", 1), Sale("Rome", 30)],
     {Sale("Oslo", 1): -1, Sale("Rome", 5): 2},
@@ -206,15 +212,18 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    program = ef.program(totals=TOTALS, sales=sales)
-    with program.run(path=tmp_path / "two", keep_epochs=3) as view:
+    with PROGRAM.run(path=tmp_path / "two", keep_epochs=3) as view:
         for change in STEPS:
             view.step(sales=change)
         path = tmp_path / "two"
+        here = f"{__name__}:PROGRAM"
+        assert rows(path, MINE.plan.outputs["output"].type, output="mine", program=here) == MINE_NOW
         for wrong, options in {
             r"the view has several outputs(?s:.*)\.option\(\"output\", \"totals\"\)": {},
-            "no output 'total'(?s:.*)totals, sales": {"output": "total"},
-            "'totals' keeps no rows of its own(?s:.*)readable=True": {"output": "totals"},
+            "no output 'total'(?s:.*)totals, sales, mine": {"output": "total"},
+            r"'mine' keeps no rows of its own(?s:.*)\"program\", \"module:name\"(?s:.*)readable":
+            {"output": "mine"},
+            "there is no program 'no.shop:it'": {"output": "mine", "program": "no.shop:it"},
             r"epoch 1 is not there(?s:.*)keep_epochs": {"output": "sales", "epoch": 1},
             r"epoch 1 changed in output 'sales' is not kept"
             r"(?s:.*)epochs 2 to 4(?s:.*)keep_epochs": {"output": "sales", "startingEpoch": 1},
@@ -379,6 +388,44 @@ def test_spark_finds_the_source_and_reads_what_both_engines_write(
         if engine == "spark":
             given = spark.read.format("ebbflow").options(input="sales", partitions=2)
             assert collected(given.load(str(path))) == local.input("sales").value
+
+
+class Order(NamedTuple):
+    id: int
+    city: str
+    price: int
+
+
+orders = ef.Input("orders", Order, key="id")
+by_city = orders.group_by("city").agg(total=ef.sum("price"), n=ef.count(), top=ef.max("price"))
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_spark_reads_every_output_without_options_of_the_writer(
+    engine: str, spark: Any, tmp_path: Path
+) -> None:
+    """As the README has it: a group, and on Spark also what is computed from the rows of inputs."""
+    path = tmp_path / "state"
+    program = ef.program(
+        totals=by_city, dear=orders.filter(lambda order: order.price > 8),
+        best=orders.top_k(1, order="price", per="city"), cities=orders.select("city").distinct(),
+        both=orders.join(by_city, on="city"),
+    )  # fmt: skip
+    run = {"path": path} if engine == "local" else {"engine": ef.spark(spark, path=path)}
+    with program.run(**run) as view:  # type: ignore[arg-type]
+        view.step(orders=[Order(1, "Rome", 10), Order(2, "Rome", 30), Order(3, "Oslo", 7)])
+        view.input("orders").delete(2)
+        for name, output in program.plan.outputs.items():
+            value = view.value[name]
+            right = value if engine == "local" else collected(value)
+            source = spark.read.format("ebbflow").option("output", name)
+            assert collected(source.load(str(path))) == right, name
+            assert rows(path, output.type, output=name, partitions=3) == right, name
+            assert ef.open(path).value[name] == right, name
+        with pytest.raises(Exception, match="there is no such option") as raised:
+            spark.read.format("ebbflow").option("outputs", "best").load(str(path))
+        assert "File" not in str(raised.value)
+        assert "Traceback" not in str(raised.value)
 
 
 def test_a_query_stopped_and_started_again_has_every_epoch_once(

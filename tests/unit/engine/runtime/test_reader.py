@@ -95,13 +95,18 @@ TOTALS = ef.Input("n", int).agg(total=ef.sum())
 
 
 def test_an_output_that_is_computed_needs_its_program_or_to_be_kept(tmp_path: Path) -> None:
-    with TOTALS.run(path=tmp_path) as view:
+    mine = ef.Reducer(0, lambda total, n: total + n, lambda total, n: total - n)
+    own = ef.Input("n", int).agg(total=mine)
+    with own.run(path=tmp_path / "own") as view:
         view.step(n=[1, 2])
-        reader = ef.open(tmp_path)
+        reader = ef.open(tmp_path / "own")
         assert reader.epoch == 1
         with pytest.raises(StateError, match=r"keeps no rows(?s:.*)open\(path, program\)"):
             _ = reader.value
-        assert ef.open(tmp_path, TOTALS).value == view.value
+        assert ef.open(tmp_path / "own", own).value == view.value
+    with TOTALS.run(path=tmp_path) as view:
+        view.step(n=[1, 2])
+        assert ef.open(tmp_path).value == ef.open(tmp_path, TOTALS).value == view.value
         with pytest.raises(StateError, match="another program"):
             ef.open(tmp_path, ef.program(other=TOTALS))
     with TOTALS.run(path=tmp_path, readable=True) as view:

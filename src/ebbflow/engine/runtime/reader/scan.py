@@ -1,17 +1,19 @@
 """Scans: the rows in a state as Arrow batches, some of them at a time, for whoever reads in parts.
 
-The rows of an output or of an input are in one spine, by the hash of their key, and so is what an
-epoch of a local view changed in an output. A spine can be read in ranges of hashes, by as many
+The kept rows of an output or of an input are in one spine, by the hash of their key, and so is what
+an epoch of a local view changed in an output. A spine can be read in ranges of hashes, by as many
 readers as there are ranges: together they have every row once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from ebbflow.engine.runtime.parts import typed
 from ebbflow.engine.runtime.program import unknown_name
+from ebbflow.engine.runtime.reader.computed import computed_rows, entries_of
 from ebbflow.engine.runtime.reader.stored import needs_program
 from ebbflow.engine.runtime.sinks.log import operator_of
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
@@ -21,7 +23,8 @@ from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine.segment import END
 
 
-class RowScan(NamedTuple):
+@dataclass(frozen=True)
+class RowScan:
     """Rows in a state: their type, the name and number of their spine, and whether they are its
     keys, each with its weight, or what is kept under other keys."""
 
@@ -29,12 +32,16 @@ class RowScan(NamedTuple):
     spine: str
     number: int = 0
     by_row: bool = True
+    whole: ClassVar[bool] = False
+
+    @property
+    def spines(self) -> tuple[str, ...]:
+        """The names of the spines that are read."""
+        return (self.spine,)
 
     def entries(self, snapshot: Snapshot) -> int:
         """How many entries of state there are to read."""
-        spines = snapshot.manifest.spines
-        mine = [each for each in spines if (each.operator, each.bucket) == self[1:3]]
-        return sum(ref.entries for each in mine for ref in each.segments)
+        return entries_of(snapshot, self.spine, self.number)
 
     def batches(self, snapshot: Snapshot, low: int = 0, high: int = END) -> Iterator[Any]:
         """The rows with their weights, as Arrow batches; those whose key has a hash in a range."""
@@ -52,12 +59,16 @@ def output_type(snapshot: Snapshot, name: str) -> Any:
     return row_type_of(_noted(snapshot, "output", name)["type"])
 
 
-def output_rows(snapshot: Snapshot, name: str) -> RowScan:
-    """The rows of an output that keeps them."""
-    part = _noted(snapshot, "output", name)["part"]
-    if part is None:
-        raise needs_program(name)
-    return RowScan(output_type(snapshot, name), part)
+def output_rows(snapshot: Snapshot, name: str) -> Any:
+    """How the rows of an output are read: where it keeps them, or where it is computed from. The
+    `spines` of it are read, all at once where it is a `whole`, in `batches`."""
+    said, row_type = _noted(snapshot, "output", name), output_type(snapshot, name)
+    if said["part"] is not None:
+        return RowScan(row_type, said["part"])
+    found = computed_rows(snapshot, name, said, row_type)
+    if found is None:
+        raise needs_program(name, '.option("program", "module:name")')
+    return found
 
 
 def input_rows(snapshot: Snapshot, name: str) -> RowScan:

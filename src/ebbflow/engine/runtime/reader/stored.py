@@ -1,9 +1,10 @@
 """Stored outputs: how the rows of an output are found in a state.
 
 An output whose rows are kept is a part of the state, and its manifest notes which one, and the type
-of its rows; whoever reads it needs no program. Other outputs are computed from what an operator
-keeps, or from the rows of inputs. To read those takes the program, or a view that was told to keep
-all outputs (`readable=True`).
+of its rows. Other outputs are computed from what an operator keeps, or from the rows of inputs, by
+nodes of the program that the manifest notes as well (`computed`). Where such a node calls a
+function of the user's, that takes the program, or a view that was told to keep all outputs
+(`readable=True`).
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from ebbflow.engine.runtime.inputs import input_state_of
 from ebbflow.engine.runtime.machine import Machine
 from ebbflow.engine.runtime.parts import StatePart, typed
 from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.reader.computed import computed_rows, noted_computation
 from ebbflow.engine.runtime.rebuild import stored_rows
 from ebbflow.engine.runtime.table.stored import row_type_of, stored_type
 from ebbflow.errors import StateError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Snapshot
-from ebbflow.zset import ZSet, trusted, weights_of
+from ebbflow.zset import ZSet, add_into, trusted, weights_of
 
 Weights = dict[Any, int]
 
@@ -36,12 +38,13 @@ class StoredOutput(NamedTuple):
 
 
 def noted_outputs(program: RunningProgram) -> dict[str, Any]:
-    """What the manifest notes of each output: the part that has its rows, if one has, and their
-    type."""
+    """What the manifest notes of each output: the part that has its rows, if one has, else how they
+    are computed; and their type."""
     return {
         name: {
             "part": None if output.rows is None else program.part(output.rows).name,
             "type": stored_type(program.plan.outputs[name].type),
+            **(noted_computation(program, name) if output.rows is None else {}),
         }
         for name, output in program.outputs.items()
     }
@@ -57,11 +60,25 @@ def stored_outputs(snapshot: Snapshot, plan: Plan | None) -> dict[str, StoredOut
         row_type = row_type_of(said["type"])
         part = said["part"]
         found[name] = (
-            StoredOutput(row_type, (), _computing(name))
+            _without_program(snapshot, name, said, row_type)
             if part is None
             else StoredOutput(row_type, (part,), _rows_in(part, row_type))
         )
     return found
+
+
+def _without_program(snapshot: Snapshot, name: str, said: Any, row_type: Any) -> StoredOutput:
+    scan = computed_rows(snapshot, name, said, row_type)
+    if scan is None:
+        return StoredOutput(row_type, (), _computing(name))
+
+    def read(snapshot: Snapshot) -> Weights:
+        total: Weights = {}
+        for rows in scan.rows(snapshot):
+            add_into(total, rows)
+        return total
+
+    return StoredOutput(row_type, scan.spines, read)
 
 
 def _rows_in(part: str, row_type: Any) -> Callable[[Snapshot], Weights]:
@@ -79,13 +96,12 @@ def _computing(name: str) -> Callable[[Snapshot], Weights]:
     return read
 
 
-def needs_program(name: str) -> StateError:
+def needs_program(name: str, remedy: str = "ebbflow.open(path, program)") -> StateError:
     """The error for an output whose rows cannot be read by somebody who has no program."""
     return StateError(
-        f"output {name!r} keeps no rows of its own: it is computed from the state of an "
-        "operator, by the program",
-        remedy="ebbflow.open(path, program); or run(path=..., readable=True) where it is "
-        "written, which keeps them",
+        f"output {name!r} keeps no rows of its own, and to compute them takes the program",
+        why=Text("it calls a function of the program, or an earlier ebbflow wrote this epoch"),
+        remedy=f"{remedy}; or run(path=..., readable=True) where it is written, which keeps them",
     )
 
 

@@ -10,10 +10,13 @@ they fail and say so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +25,7 @@ from pyspark.sql.datasource import InputPartition
 
 from ebbflow.engine.runtime.convert.stand_in import TupleStandIn
 from ebbflow.engine.runtime.program import unknown_name
+from ebbflow.engine.runtime.reader.computed import entries_of, in_batches
 from ebbflow.engine.runtime.reader.logged import CHANGES, logged_epochs, parquet_file
 from ebbflow.engine.runtime.reader.reader import Reader
 from ebbflow.engine.runtime.reader.reader import open as open_state
@@ -32,6 +36,7 @@ from ebbflow.engine.runtime.reader.scan import (
     output_rows,
     output_type,
 )
+from ebbflow.engine.runtime.reader.stored import StoredOutput
 from ebbflow.engine.runtime.sinks.log import operator_of
 from ebbflow.engine.runtime.table.arrow import to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of
@@ -77,7 +82,9 @@ class Content:
 
     def open(self) -> Reader:
         """The state at the path."""
-        return open_state(self.options.path, unpickle=self.options.unpickle)
+        options = self.options
+        program = None if options.program is None else program_named(options.program)
+        return open_state(options.path, program, unpickle=options.unpickle)
 
     def schema(self) -> t.StructType:
         """The columns."""
@@ -117,10 +124,15 @@ class RangedContent(Content):
         """What is in a range."""
         raise NotImplementedError
 
+    def whole(self, snapshot: Snapshot) -> bool:
+        """Whether it cannot be divided."""
+        return False
+
     def partitions(self, epoch: int | None = None) -> Sequence[HashRange]:
         asked = self.options.epoch if epoch is None else epoch
         found = self.open().glance(asked)
         tasks = self.options.partitions or min(MOST, -(-self.entries(found) // ENTRIES) or 1)
+        tasks = 1 if self.whole(found) else tasks
         epoch = None if asked is None and tasks == 1 else found.epoch
         return [HashRange(epoch, task, tasks) for task in range(tasks)]
 
@@ -137,10 +149,12 @@ class RangedContent(Content):
 class RowsContent(RangedContent):
     """The rows of an output or of an input."""
 
-    def stored(self, snapshot: Snapshot) -> RowScan:
-        """Where they are."""
+    def stored(self, snapshot: Snapshot) -> Any:
+        """Where they are, or how they are computed."""
         if self.options.input is not None:
             return input_rows(snapshot, self.options.input)
+        if self.options.program is not None:
+            return ProgramScan.of(self.open(), snapshot, self.options)
         return output_rows(snapshot, _output(snapshot, self.options.output))
 
     def schema(self) -> t.StructType:
@@ -148,14 +162,61 @@ class RowsContent(RangedContent):
         return checked(found.type, self.options, weight=self.options.weights)
 
     def entries(self, snapshot: Snapshot) -> int:
-        return self.stored(snapshot).entries(snapshot)
+        return int(self.stored(snapshot).entries(snapshot))
 
     def spines(self, snapshot: Snapshot) -> set[str]:
-        return {self.stored(snapshot).spine}
+        return set(self.stored(snapshot).spines)
+
+    def whole(self, snapshot: Snapshot) -> bool:
+        return bool(self.stored(snapshot).whole)
 
     def read(self, snapshot: Snapshot, low: int, high: int) -> Iterator[Any]:
         for batch in self.stored(snapshot).batches(snapshot, low, high):
             yield from [batch] if self.options.weights else repeated_rows(batch)
+
+
+@dataclass(frozen=True)
+class ProgramScan:
+    """The rows of an output, read with the program."""
+
+    type: Any
+    output: StoredOutput
+    whole: ClassVar[bool] = True
+
+    @staticmethod
+    def of(reader: Reader, snapshot: Snapshot, options: SourceOptions) -> ProgramScan:
+        """That of the output that was asked for."""
+        known = reader.known(snapshot)
+        name = _named(options.output, known)
+        return ProgramScan(known[name].type, known[name])
+
+    @property
+    def spines(self) -> tuple[str, ...]:
+        """The names of the spines that are read."""
+        return self.output.parts
+
+    def entries(self, snapshot: Snapshot) -> int:
+        """How many entries of state there are to read."""
+        return sum(entries_of(snapshot, part) for part in self.output.parts)
+
+    def batches(self, snapshot: Snapshot, low: int, high: int) -> Iterator[Any]:
+        """The rows with their weights, as Arrow batches."""
+        return in_batches([self.output.read(snapshot)], self.type)
+
+
+def program_named(text: str) -> Any:
+    """The program that is named as `module:name`, imported."""
+    module, _, name = text.partition(":")
+    try:
+        if os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise CompositionError(
+            f"there is no program {text!r}",
+            cause=error,
+            remedy='"module:name", a module that Spark\'s Python can import and a program in it',
+        ) from error
 
 
 class NodeContent(RangedContent):
@@ -326,7 +387,11 @@ def repeated_rows(batch: Any) -> Iterator[Any]:
 
 def _output(snapshot: Snapshot, asked: str | None) -> str:
     """The name of an output: the one that is asked for, or the only one."""
-    known: dict[str, Any] = snapshot.notes.get("outputs", {})
+    return _named(asked, snapshot.notes.get("outputs", {}))
+
+
+def _named(asked: str | None, known: Mapping[str, Any]) -> str:
+    """The name that is asked for, or the only one."""
     if asked is not None:
         if asked not in known:
             raise unknown_name("output", asked, known)

@@ -11,6 +11,7 @@ endingEpoch           the last one
 maxEpochsPerTrigger   how many epochs a stream takes at once
 partitions            in how many parts it is read
 unpickle              "true": load pickled values, of a writer who is trusted
+program               "module:name": the program, where reading an output calls a function of it
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ebbflow.errors import CompositionError, Text
 
 KNOWN = (
     "path", "output", "input", "node", "epoch", "weights", "changes", "startingEpoch",
-    "endingEpoch", "maxEpochsPerTrigger", "partitions", "unpickle",
+    "endingEpoch", "maxEpochsPerTrigger", "partitions", "unpickle", "program",
 )  # fmt: skip
 _TRUTHS = {"true": True, "1": True, "false": False, "0": False}
 
@@ -39,7 +40,7 @@ class SourceOptions:
     Traceback (most recent call last):
     ebbflow.errors.CompositionError: option 'epcoh': there is no such option
         options    path, output, input, node, epoch, weights, changes, startingEpoch, \
-endingEpoch, maxEpochsPerTrigger, partitions, unpickle
+endingEpoch, maxEpochsPerTrigger, partitions, unpickle, program
         try        .option("epoch", ...)
     """
 
@@ -55,6 +56,7 @@ endingEpoch, maxEpochsPerTrigger, partitions, unpickle
     per_trigger: int | None = None
     partitions: int | None = None
     unpickle: bool = False
+    program: str | None = None
 
     @staticmethod
     def of(given: Mapping[str, str]) -> SourceOptions:
@@ -87,6 +89,7 @@ endingEpoch, maxEpochsPerTrigger, partitions, unpickle
             per_trigger=asked.number("maxEpochsPerTrigger", 1),
             partitions=asked.number("partitions", 1),
             unpickle=asked.truth("unpickle"),
+            program=asked.given.get("program"),
         )
         found._check()
         return found

@@ -9,7 +9,9 @@ adds up has each epoch exactly once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -31,14 +33,28 @@ from ebbflow.engine.spark.source.content import (
     content_of,
 )
 from ebbflow.engine.spark.source.options import SourceOptions
-from ebbflow.errors import CompositionError, StateError, Text
+from ebbflow.errors import CompositionError, EbbflowError, StateError, Text
 
 Offset = dict[str, int]
+_OF_WORKERS = "PYTHON_WORKER_FACTORY_", "PYTHON_UNIX_DOMAIN_"
+"""How the names of variables begin that Spark gives to its Python workers alone."""
 _LIMITS: Any = None
 _BASES: tuple[Any, ...] = (DataSourceStreamReader,)
 if find_spec("pyspark.sql.streaming.datasource"):  # before Spark 4.2 a stream takes all there is
     _LIMITS = import_module("pyspark.sql.streaming.datasource")
     _BASES = (DataSourceStreamReader, _LIMITS.SupportsTriggerAvailableNow)
+
+
+@contextmanager
+def in_short() -> Iterator[None]:
+    """Have Spark show an error of ours as it is, without the frames of the worker that raised it.
+    Such a worker ends with its error, so no other error is shown in short."""
+    try:
+        yield
+    except EbbflowError:
+        if any(name.startswith(_OF_WORKERS) for name in os.environ):
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
 
 
 class StateReader(DataSourceReader):
@@ -49,10 +65,12 @@ class StateReader(DataSourceReader):
         self.schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:
-        return list(self.content.partitions())
+        with in_short():
+            return list(self.content.partitions())
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        return in_columns(self.content.batches(partition), self.schema)
+        with in_short():
+            yield from in_columns(self.content.batches(partition), self.schema)
 
 
 class StateStreamReader(*_BASES):  # type: ignore[misc]
@@ -103,6 +121,10 @@ class StateStreamReader(*_BASES):  # type: ignore[misc]
     # ---- reading ----
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        with in_short():
+            return self._partitions(start, end)
+
+    def _partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         if start == end:
             return []
         if start["epoch"] < 0:
@@ -111,10 +133,13 @@ class StateStreamReader(*_BASES):  # type: ignore[misc]
         return self.changes.between(snapshot, start["epoch"] + 1, end["epoch"])
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if isinstance(partition, HashRange):
-            return in_columns(self._value(partition), self.schema)
-        assert isinstance(partition, LoggedEpochs)
-        return in_columns(self.changes.batches(partition), self.schema)
+        with in_short():
+            if isinstance(partition, HashRange):
+                found = self._value(partition)
+            else:
+                assert isinstance(partition, LoggedEpochs)
+                found = self.changes.batches(partition)
+            yield from in_columns(found, self.schema)
 
     def _value(self, partition: HashRange) -> Iterator[Any]:
         for batch in self.value.batches(partition):
