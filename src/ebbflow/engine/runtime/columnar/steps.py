@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ebbflow.chain import Chain
+from ebbflow.engine.runtime.columnar.windows import windows_on_columns
 from ebbflow.expression.node import Expression, Record, Tuple
 from ebbflow.flow.windows import Tumbling
 from ebbflow.fn import Fn
@@ -44,6 +45,11 @@ class ChainOnColumns:
                     self._filter([called], row_type)
             elif step.verb == "map":
                 self._filter(tests, row_type)
+                windows = windows_on_columns(step.fn.call, row_type, texts)
+                if windows is not None:
+                    row_type = step.fn.call.clock.row
+                    self.steps.append((windows, row_type))
+                    continue
                 expression = traced(step.fn)
                 made = getattr(step.owner, "type", Any)
                 if isinstance(expression, Record):
