@@ -17,6 +17,7 @@ import pytest
 from tests.spark.simulated import View as Simulated
 
 import ebbflow as ef
+from ebbflow import window as w
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.batch.difference import mismatch
 from ebbflow.engine.local import run
@@ -152,6 +153,34 @@ def programs() -> dict[str, Any]:
         "untyped by": UNTYPED.group_by(lambda row: row[1]).agg(n=ef.count()),
         "keyed": KEYED,
         "keyed sum": KEYED.group_by("place").agg(s=ef.sum("x")),
+    }  # fmt: skip
+    inside: Any = READINGS.over(per="place", order="x")
+    found |= {
+        f"over {name}": inside.with_fields(found=each)
+        for name, each in {
+            "rank": w.rank(), "dense_rank": w.dense_rank(), "percent_rank": w.percent_rank(),
+            "ntile": w.ntile(2), "lag": w.lag("x"), "fill_forward": w.fill_forward("y"),
+            "sum": ef.sum("x"), "max": ef.max("y"), "row_number": w.row_number(),
+        }.items()
+    }  # fmt: skip
+    found |= {
+        f"{how} on and where": READINGS.join(
+            READINGS.map(lambda r: r), on="x", where=ef.lt("id"), how=how,
+            **({} if how in ("semi", "anti") else {"select": lambda a, b: (a, b)}),
+        )
+        for how in ("inner", "semi", "anti", "left", "right", "full")
+    }  # fmt: skip
+    found |= {
+        "where alone": READINGS.join(
+            READINGS, where=ef.ne("y", "x"), select=lambda a, b: (a.id, b.id)
+        ),
+        "filter by one": READINGS.filter(
+            lambda r, one: r.id <= one.n, READINGS.group_by("x").agg(n=ef.count()), on="x"
+        ),
+        "scan": READINGS.scan(
+            lambda last, r: (r.x, [(last, opaque(r.x))]), None, per="place", order="x"
+        ),
+        "fold": READINGS.fold(lambda n, r: (opaque(r.x), []), 0.0, per="x", order="y"),
     }  # fmt: skip
     return found
 

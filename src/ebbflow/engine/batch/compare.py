@@ -58,7 +58,7 @@ def _meeting(
 
     def meet(row: Any, other: Any) -> bool:
         (key, mine), (their_key, yours) = ours[row], theirs[other]
-        return bool(key == their_key) and all(
+        return (key,) == (their_key,) and all(  # as NaN is NaN
             a is not None and b is not None and sign(total_order_key(a), total_order_key(b))
             for sign, a, b in zip(signs, mine, yours, strict=True)
         )

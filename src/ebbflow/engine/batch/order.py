@@ -138,7 +138,7 @@ def _firsts(places: list[Any]) -> list[int]:
     """For each row, where the first is that has the same place."""
     found: list[int] = []
     for i, place in enumerate(places):
-        found.append(found[-1] if i and place == places[i - 1] else i)
+        found.append(found[-1] if i and (place,) == (places[i - 1],) else i)  # as NaN is NaN
     return found
 
 
