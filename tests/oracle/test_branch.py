@@ -11,10 +11,15 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
+from tests.oracle.column_programs import Sale, Shop
+from tests.oracle.column_programs import epochs as changes
+from tests.oracle.column_programs import program as column_program
+from tests.oracle.ordered_programs import ends, top
 
 import ebbflow as ef
 from ebbflow.engine.local import run
 from ebbflow.errors import AbsentRow, CompositionError, EbbflowError, ViewClosed
+from ebbflow.flow.running import planned
 from ebbflow.testing import random_epochs, random_program
 from ebbflow.zset import ZSet
 
@@ -91,6 +96,33 @@ def test_oracle_views_and_branches_never_see_each_other(kept: bool, tmp_path: Pa
             assert each.view.compare() == differences(each.view.value, original.view.value)
         for each in reversed(pairs):
             each.view.close()
+
+
+@pytest.mark.parametrize("mode", ["rows", "columns", "columns on disk"])
+def test_oracle_plans_of_columns_have_branches(mode: str, tmp_path: Path) -> None:
+    """Joins of every kind in front of group-bys, first rows, differences; a branch takes rows."""
+    for seed in range((16 if mode == "columns on disk" else 40) * MORE):
+        dice = Random(f"branch of {mode} {seed}")
+        made = dice.choice([column_program, joined, top, ends])(dice)
+        plan = planned({"output": made.node})
+        options = {"path": tmp_path / str(seed)} if "disk" in mode else {}
+        pairs = [Pair(run(plan, columns=mode != "rows", **options), plan, [])]
+        for number, epoch in enumerate(changes(dice, list(plan.sources), 8, 0)):
+            dice.choice(pairs).step(epoch)
+            if number in (3, 5):
+                pairs.append(pairs[-1].branch())
+        for each in pairs:
+            each.check()
+        for each in reversed(pairs):
+            each.view.close()
+
+
+def joined(dice: Random) -> Any:
+    """A join of any kind, which a group-by alone reads."""
+    sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
+    how = dice.choice(["inner", "left", "right", "full", "semi", "anti"])
+    both = sales.join(shops, on="city", how=how)
+    return both.group_by("city").agg(n=ef.count(), **dice.choice([{}, {"last": ef.max("city")}]))
 
 
 def test_oracle_an_adopted_branch_is_as_if_it_had_been_done_to_the_view() -> None:

@@ -267,6 +267,18 @@ class Reach:
         here = self.index.groups.get(key)
         return Far(self.index, key) if here is None else here
 
+    def __contains__(self, key: Any) -> bool:
+        """Whether a key has rows; they are here then."""
+        if key not in self.index.groups:
+            self.index.bring([key])
+        return key in self.index.groups
+
+    def __getitem__(self, key: Any) -> dict[Any, int]:
+        """The rows of a key that has some."""
+        if key not in self:
+            raise KeyError(key)
+        return self.index.groups[key]
+
 
 class Far:
     """The rows of one key, not fetched yet."""
