@@ -4,6 +4,9 @@
 executes: counted from the beginning of the call, or from when a file was given its final name,
 which is where an epoch begins to be so. A second error may follow a number of instructions after
 the first, in what puts things right. One run for each number covers everything that can happen.
+
+A sweep that leaves numbers out draws them at random (`instants`), other ones every time, so that
+many runs cover what one leaves out. They follow from the seed, which is printed.
 """
 
 from __future__ import annotations
@@ -12,13 +15,31 @@ import gc
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from random import Random
 from types import FrameType
 from typing import Any
 
 import ebbflow
 
 PACKAGE = os.path.dirname(ebbflow.__file__)
+VARIABLE = "EBBFLOW_INSTANTS"
+SEED = os.environ.get(VARIABLE) or str(Random().getrandbits(32))
+"""What the numbers of all sweeps in this process follow from."""
+
+
+def dice_of(*what: object) -> Random:
+    """A source of random numbers for a sweep; the seed is printed, for who wants to repeat it."""
+    print(f"{VARIABLE}={SEED} repeats these interrupts")
+    return Random(f"{SEED} {what}")
+
+
+def instants(first: int, last: int, apart: int = 1) -> Iterator[int]:
+    """Numbers of instructions, growing, from `first` on and before `last`: one at random of every
+    `apart`, and each of them where that is 1."""
+    dice = dice_of(first, last, apart)
+    for begin in range(first, last, apart):
+        yield begin + dice.randrange(min(apart, last - begin))
 
 
 class Interrupts:

@@ -92,11 +92,12 @@ class FewSteps:
         return (found if given == 2 * rows else found[:, :given]).copy()
 
     def _bind(self) -> None:
-        """Have a bundle of the arrays as they are."""
+        """Have a bundle of the arrays as they are. `held` comes last: an interrupt before that
+        leaves arrays that are not those of the groups, and the next step makes a bundle."""
         groups = self.groups
         groups.fit()
         table, note = groups.table, groups.spare
-        self.held = (
+        held = (
             table.keys, table.places, table.free, table.state, groups.cells, groups.marks, note,
         )  # fmt: skip
         arrays = (
@@ -108,6 +109,7 @@ class FewSteps:
         self.bundle = np.array(shapes, np.int64)
         count: Any = note.count
         self.done = memoryview(count)
+        self.held = held
 
     def _in_general(self, rows: int) -> int:
         """The step as it is for any number of rows."""

@@ -88,8 +88,10 @@ class WordTable:
 
     @property
     def next_size(self) -> int:
-        """How many keys there is room for when it has grown."""
-        return self._room(len(self.places) * (4 if len(self.keys) < FEW else 2))
+        """How many keys there is room for when it has grown. The room for keys says so, and not
+        the places: an interrupt may have come between the two."""
+        size = len(self.keys)
+        return self._room(self._places(size) * (4 if size < FEW else 2))
 
     def _room(self, places: int) -> int:
         """How many keys may be in so many places."""
@@ -121,8 +123,9 @@ class WordTable:
         return min(1 << (len(self) + more - 1).bit_length(), 64 * len(self.keys))
 
     def grow(self, size: int = 0) -> None:
-        """Have room for more keys. The room for keys comes last, so that an interrupt does no
-        harm; who keeps something by slot has to have room before."""
+        """Have room for more keys. The room for keys comes last, and all sizes follow from it. So
+        an interrupt does no harm: growing again makes arrays of the same sizes. Arrays by slot must
+        have room before."""
         size = max(size, self.next_size)
         self.free = grown(self.free, size, int(self.state[1]))
         places = np.full(self._places(size), EMPTY, np.int64)

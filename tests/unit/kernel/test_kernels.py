@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.oracle.interrupts import instants, interrupted
 
 np = pytest.importorskip("numpy")
 pytest.importorskip("numba")
@@ -21,8 +22,9 @@ from ebbflow.kernel import values as kernel_values  # noqa: E402
 from ebbflow.kernel.chained import NOW, WAS, ChainedRows  # noqa: E402
 from ebbflow.kernel.columns import Columns  # noqa: E402
 from ebbflow.kernel.compiled import stamp_of  # noqa: E402
+from ebbflow.kernel.few import FEW, FewSteps  # noqa: E402
 from ebbflow.kernel.fixed import quotient, root  # noqa: E402
-from ebbflow.kernel.groups import SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
+from ebbflow.kernel.groups import ADD, SEEN, TOTAL, Addend, Groups, Result  # noqa: E402
 from ebbflow.kernel.hashing import EMPTY, WordTable  # noqa: E402
 from ebbflow.kernel.only import OneRows, OtherValues  # noqa: E402
 from ebbflow.kernel.rows import RowTable  # noqa: E402
@@ -497,3 +499,43 @@ def test_a_table_has_room_for_what_was_reserved_and_finds_what_was_put_in(dense:
         asked = np.arange(5000).reshape(-1, 1)
         assert table.find(asked).tolist() == [there.get(key, EMPTY) for key in range(5000)]
         assert len(table.keys) <= len(table.places) * (3 if dense else 2) // 4
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_table_has_its_size_however_often_its_growth_is_interrupted(dense: bool) -> None:
+    keys, table, plain = np.arange(500).reshape(-1, 1), WordTable(1), WordTable(1)
+    table.dense = plain.dense = dense
+    for count in (8, 40, 200, 500):
+        plain.add(keys[:count])
+        for point in instants(1, 10_000, 3):
+            if not interrupted(lambda count=count: table.add(keys[:count]), point, published=False):  # type: ignore[misc]
+                break
+        assert table.find(keys[:count]).tolist() == plain.find(keys[:count]).tolist()
+        assert len(table.places) == len(plain.places), count
+        assert len(table.keys) == len(plain.keys), count
+    keys_before, following = len(table.keys), table.next_size
+    for point in instants(1, 10_000):
+        interrupted(table.grow, point, published=False)
+        if len(table.keys) > keys_before:
+            break
+        assert table.next_size == following, point
+    assert point > 20
+    assert len(table.keys) == following
+
+
+def test_an_interrupt_leaves_no_few_steps_on_arrays_that_groups_have_no_more() -> None:
+    given = np.full((FEW, 1), 7), np.full((FEW, 1), 10), np.ones(FEW, np.int64)
+    groups = Groups(1, [Addend(ADD, 0)], [Result(TOTAL, 1)])
+    step, kept, had = FewSteps(groups, *given), [], 0
+    for point in instants(1, 10_000):
+        kept.append(groups.cells)  # where a step on the old ones would write
+        groups.cells = groups.cells.copy()
+        cut = interrupted(lambda: step(1), point, published=False)
+        done = int(groups.cells[0, 0]) - had
+        assert done in (0, 1), point
+        step(1)
+        had += done + 1
+        assert groups.cells[0].tolist() == [had, 10 * had], point
+        if not cut:
+            break
+    assert point > 50
