@@ -65,13 +65,15 @@ class States(Cells[Any, Any]):
 
     def commit(self) -> list[dict[Any, Any]]:
         for container in self.opened:
-            container.commit()
+            if container.journal is not None:
+                container.commit()
         self.opened = []
         return super().commit()
 
     def rollback(self) -> None:
         for container in reversed(self.opened):
-            container.rollback()
+            if container.journal is not None:
+                container.rollback()
         self.opened = []
         super().rollback()
 

@@ -11,6 +11,10 @@ journal costs nothing: between `begin` and `commit` it is the list of what `swap
 
 A value that is in a cell must not be altered in place: the old one would not be old.
 
+A rollback that is cut short goes on when it is called again. An entry stays in the journal until it
+is undone, and undoing it either writes what was there before, which can be done twice, or is itself
+an entry of the journal.
+
 An engine that keeps its state elsewhere has a `Backing` put the cells of the touched keys into
 `values`, runs a step, and writes down what was written.
 """
@@ -41,7 +45,8 @@ class Journalled(ABC, Generic[J]):
 
     @abstractmethod
     def undo(self, entry: J) -> None:
-        """Take back what one journal entry tells of."""
+        """Take back what one journal entry tells of. It may be done twice, or it is noted in the
+        journal while that is open."""
 
     @property
     @abstractmethod
@@ -78,10 +83,13 @@ class Journalled(ABC, Generic[J]):
         return journal
 
     def rollback(self) -> None:
-        """Undo what was done since `begin`, the last first."""
-        journal, self.journal = self._open(), None
-        for entry in reversed(journal):
-            self.undo(entry)
+        """Undo what was done since `begin`, the last first. If it is cut short, call it again."""
+        journal = self._open()
+        while journal:
+            last = len(journal) - 1
+            self.undo(journal[last])
+            del journal[last:]
+        self.journal = None
 
     def forget(self) -> None:
         """Have no epoch open, whatever it did; for who has thrown the state away."""
@@ -129,8 +137,13 @@ class Cells(Journalled[dict[K, V]]):
         return old
 
     def undo(self, entry: dict[K, V]) -> None:
-        """Put old values back."""
-        self.swap(entry)
+        """Put old values back. Doing it twice is doing it once."""
+        values = self.values
+        for key, value in entry.items():
+            if value is not ABSENT:
+                values[key] = value
+            else:
+                values.pop(key, None)
 
     @property
     def contents(self) -> dict[K, V]:

@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from ebbflow.algebra.value import function_name
 from ebbflow.chain import grouping
-from ebbflow.errors import NotDeterministic
+from ebbflow.errors import NotDeterministic, ViewClosed
 from ebbflow.state.backing import ABSENT, Codec
 from ebbflow.state.cells import Journalled
 from ebbflow.zset import ZSet, add_into
@@ -29,6 +29,8 @@ R = TypeVar("R", bound=Hashable)
 Change = ZSet[Any] | dict[Any, int]
 Grouped = dict[Any, Iterable[tuple[Any, int]]]
 NOT_YET: Any = object()
+CUT_SHORT: Any = None
+"""In a journal, in the place of a change that is being made."""
 
 
 class Index(Journalled[Grouped], Generic[K, R]):
@@ -47,7 +49,7 @@ class Index(Journalled[Grouped], Generic[K, R]):
     {'fig': 1}
     """
 
-    __slots__ = ("bag", "grouping", "groups", "key", "pending")
+    __slots__ = ("bag", "cut", "grouping", "groups", "key", "pending")
 
     codec: Codec | None = None
     """How the rows of a key are held here, where that is not a dict of weights."""
@@ -64,6 +66,8 @@ class Index(Journalled[Grouped], Generic[K, R]):
         self.bag = bag
         self.groups: dict[Any, dict[R, int]] = {}
         self.pending: Grouped = {}
+        self.cut: Any = None
+        """Where `put` was cut short, until the epoch is taken back."""
         self.grouping = grouping(key) if by_key is None else by_key
         self.journal = None
         self.backing = None
@@ -142,12 +146,12 @@ class Index(Journalled[Grouped], Generic[K, R]):
 
     def put(self, found: Grouped) -> list[R]:
         """Add rows that are by key already, and give those whose weight is negative now."""
-        groups, negative = self.groups, []
+        groups, negative, journal = self.groups, [], self.journal
         at = row = NOT_YET
         known = new = total = None
         try:
-            if self.journal is not None:
-                self.journal.append(found)
+            if journal is not None:
+                journal.append(CUT_SHORT)
             for at, pairs in found.items():
                 group = groups.get(at)
                 if group is None:
@@ -167,13 +171,26 @@ class Index(Journalled[Grouped], Generic[K, R]):
                         del group[row]
                 if not group:
                     del groups[at]
+            if journal is not None:
+                journal[-1] = found
         except BaseException:
-            if self.journal and self.journal[-1] is found:
-                self.journal[-1] = self._so_far(
-                    found, at, new, row, total if known is row else None
-                )
+            self.cut = found, at, new, row, total if known is row else None  # calls nothing
             raise
         return negative
+
+    def _done(self, entry: Grouped) -> Grouped:
+        """What of an entry of the journal is done. An interrupt that came before it could be noted
+        where the last one came leaves nobody who knows."""
+        cut, journal = self.cut, self.journal
+        if entry is CUT_SHORT:
+            if cut is None or journal is None:
+                raise ViewClosed(
+                    "two interrupts came at once, and it is not known what is done of the epoch",
+                    remedy="run() a new one",
+                )
+            entry = journal[-1] = self._so_far(*cut)
+        self.cut = None
+        return entry
 
     def _so_far(self, found: Grouped, last: Any, new: Any, row: Any, total: Any) -> Grouped:
         """What of a change is done, when `put` was cut short at the key `last`.
@@ -209,7 +226,8 @@ class Index(Journalled[Grouped], Generic[K, R]):
         return not_there(row)
 
     def undo(self, entry: Grouped) -> None:
-        """Take a change out again."""
+        """Take a change out again, which is a change like any other."""
+        entry = self._done(entry)
         if self.pending:
             away = {at for at in entry if self.pending.pop(at, None) is not None}
             entry = {at: pairs for at, pairs in entry.items() if at not in away}

@@ -12,7 +12,7 @@ from typing import Any
 
 from ebbflow.errors import AbsentRow, cause_of
 from ebbflow.state.backing import ABSENT
-from ebbflow.state.index import Grouped, Index, not_there
+from ebbflow.state.index import CUT_SHORT, Grouped, Index, not_there
 from ebbflow.state.node import Way
 from ebbflow.state.tree import Tree
 
@@ -71,23 +71,27 @@ class OrderedIndex(Index[Any, Any]):
                 gone = [row for row, weight in pairs if tree.count(row) + weight < 0]
                 raise not_there(gone[0]) from cause_of(error)
             old[at] = tree, way
-        if self.journal is not None:
-            self.journal.append(found)
+        journal = self.journal
         self.replaced = found, old
         try:
+            if journal is not None:
+                journal.append(CUT_SHORT)
             for at, tree in new.items():
                 if tree.distinct:
                     groups[at] = tree
                 else:
                     groups.pop(at, None)
+            if journal is not None:
+                journal[-1] = found
         except BaseException:
-            if self.journal is not None:
-                done = [
-                    at for at, tree in new.items() if groups.get(at, empty) is _there(tree, empty)
-                ]
-                self.journal[-1] = {at: found[at] for at in done}
+            self.cut = found, new  # calls nothing
             raise
         return []
+
+    def _so_far(self, found: Grouped, new: dict[Any, Tree[Any]]) -> Grouped:  # type: ignore[override]
+        groups, empty = self.groups, self.empty
+        done = [at for at, tree in new.items() if groups.get(at, empty) is _there(tree, empty)]
+        return {at: found[at] for at in done}
 
     def trees_before(self, found: Any) -> Replaced:
         """The trees that a change has replaced, if it is the last one and its epoch is open."""
@@ -99,8 +103,8 @@ class OrderedIndex(Index[Any, Any]):
         return Index.commit(self)
 
     def rollback(self) -> None:
-        self.replaced = NOTHING
         super().rollback()
+        self.replaced = NOTHING
 
     def forget(self) -> None:
         self.replaced = NOTHING

@@ -136,17 +136,15 @@ class SpotIndex(Index[Any, Any]):
         return made
 
     def put(self, found: Grouped) -> list[Any]:
-        try:
-            negative = super().put(found)
-            for key in found if len(found) < len(self.orders) else list(self.orders):
-                order = self.orders.get(key)
-                if order is not None and order.group is not self.groups.get(key):
-                    del self.orders[key]
-                elif order is not None and key in found:
-                    order.follow(found[key], self.spot)
-        except BaseException:
-            self.orders = {}
-            raise
+        orders, self.orders = self.orders, {}  # an interrupt leaves none
+        negative = super().put(found)
+        for key in found if len(found) < len(orders) else list(orders):
+            order = orders.get(key)
+            if order is not None and order.group is not self.groups.get(key):
+                del orders[key]
+            elif order is not None and key in found:
+                order.follow(found[key], self.spot)
+        self.orders = orders
         return negative
 
     def commit(self) -> list[Grouped]:

@@ -245,7 +245,8 @@ class Machine:
         self.open = []
 
     def rollback(self) -> None:
-        """Undo what the last `run` did to the state."""
+        """Undo what the last `run` did to the state. If it is cut short, call it again: a container
+        has a journal until it is as it was."""
         for container in reversed(self.open):
             if container.journal is not None:
                 container.rollback()

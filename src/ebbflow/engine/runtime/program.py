@@ -32,7 +32,7 @@ from ebbflow.engine.runtime.listed import added
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
 from ebbflow.engine.runtime.parts import StatePart, state_parts, written
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows, Weights
-from ebbflow.errors import CompositionError, Text, ViewClosed
+from ebbflow.errors import CompositionError, Text, ViewClosed, cause_of
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
@@ -154,7 +154,7 @@ class RunningProgram:
             outputs[name].seen = None
 
     def rollback(self) -> None:
-        """Undo what the last `run` did."""
+        """Undo what the last `run` did. If it is cut short, call it again."""
         self.machine.rollback()
 
     def staged(self) -> Iterator[tuple[Any, Any]]:
@@ -232,14 +232,17 @@ class Memory:
         return True
 
     def undo(self, error: BaseException | None, epoch: int) -> None:
-        """Be as at the last epoch; that can be tried once."""
-        if error is None:
+        """Be as at the last epoch. If it is cut short, call it again."""
+        try:
+            self.program.rollback()
+        except Exception as failed:
+            if error is not None or isinstance(failed, MemoryError):
+                raise
             raise ViewClosed(
-                "the view was interrupted while it put things back, and is of no use any more",
+                "the view cannot put things back, and is of no use any more",
                 epoch=epoch,
                 remedy="run() a new one",
-            )
-        self.program.rollback()
+            ) from cause_of(failed)
 
     def at(self, epoch: int) -> dict[str, ZSet[Any]]:
         """No epoch but the last is known."""

@@ -239,10 +239,32 @@ def test_a_view_whose_rollback_fails_says_that_it_is_of_no_use() -> None:
     view._program.machine.fail = {"run": ValueError("first"), "rollback": OSError("second")}
     with pytest.raises(OSError, match="second"):
         view.step(words=["ebb"])
-    with pytest.raises(ViewClosed, match="no use any more"):
-        view.step(words=["ebb"])
+    for _ in range(2):
+        view._program.machine.fail = {"rollback": OSError("third")}
+        with pytest.raises(ViewClosed, match="no use any more"):
+            view.step(words=["ebb"])
+    view._program.machine.fail = {"rollback": OSError("fourth")}
     assert repr(view) == "<View of lengths: epoch 0, broken>"
     view.close()
+
+
+@pytest.mark.parametrize("cut", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("use", ["step", "value", "epoch"])
+def test_a_rollback_that_is_interrupted_goes_on_when_the_view_is_used(
+    cut: type[BaseException], use: str
+) -> None:
+    view = words_view()
+    view.step(words=["tide"])
+    view._program.machine.fail = {"ran": ValueError("refused"), "rollback": cut()}
+    with pytest.raises(cut):
+        view.step(words=["ebb"])
+    if use == "step":
+        assert view.step(words=["flow"]) == ZSet({4: 1})
+        assert view.value == ZSet({4: 2})
+    else:
+        assert getattr(view, use) in (1, ZSet({4: 1}))
+        assert view.value == ZSet({4: 1})
+    assert view._program.machine.calls["rollback"] == 2
 
 
 def test_a_function_that_fails_stops_the_epoch() -> None:

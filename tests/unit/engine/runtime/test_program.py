@@ -127,12 +127,16 @@ def test_state_that_is_attached_is_staged_and_can_be_forgotten(tmp_path: Path) -
         assert values(again)["sums"] == ZSet({(1, 2): 1})
 
 
-def test_memory_has_nothing_to_write_and_can_undo_once() -> None:
+def test_memory_has_nothing_to_write_and_can_undo_again() -> None:
     program = sums()
     memory = Memory(program)
     memory.advance(1, {"rows": [Row(1, 2)]})
-    memory.undo(ValueError(), 0)
-    assert values(program)["sums"] == ZSet()
+    for error in (ValueError(), None):
+        memory.undo(error, 0)
+        assert values(program)["sums"] == ZSet()
+    program.machine.rollback = lambda: {}["what is not there"]  # type: ignore[method-assign]
+    with pytest.raises(KeyError, match="what is not there"):
+        memory.undo(ValueError(), 0)
     with pytest.raises(ViewClosed, match="of no use any more"):
         memory.undo(None, 0)
     with pytest.raises(CompositionError, match="knows its last epoch only"):
