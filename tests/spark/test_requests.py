@@ -141,3 +141,19 @@ def rows_of(change: Any, row_type: Any) -> list[Any]:
         images = [each.get("after") or each.get("before") or each for each in change.rows]
         return [row_type(*(image[name] for name in row_type._fields)) for image in images]
     return list(change.rows) if isinstance(change, Upsert) else []
+
+
+def test_the_methods_of_an_input_take_frames(spark: Any, tmp_path: Path) -> None:
+    first = spark.createDataFrame([(1, "Rome", 1), (2, "Oslo", 1)], ROW)
+    with ef.Input("o", Order, key="id").run(ef.spark(spark, path=tmp_path, buckets=2)) as view:
+        handle = view.input("o")
+        handle.add(first)
+        handle.upsert(spark.createDataFrame([(1, "Bonn", 1)], ROW))
+        assert {(row.id, row.city) for row in view.zset()} == {(1, "Bonn"), (2, "Oslo")}
+        handle.remove(spark.createDataFrame([(1, "Bonn", 1)], ROW))
+        handle.delete(spark.createDataFrame([(2,), (7,)], "id int"), missing="ignore")
+        assert len(view.zset()) == 0
+    local = ef.Input("o", Order, key="id").run().input("o")
+    for verb in ("add", "upsert", "remove"):
+        with pytest.raises(ChangeError, match="to a view that is not on Spark"):
+            getattr(local, verb)(first)

@@ -7,7 +7,7 @@ with weights, none of them zero, with one NaN (see `ebbflow.nan`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +16,10 @@ from ebbflow.change.fields import as_declared, unchanged
 from ebbflow.engine.runtime.dict_rows import is_row, kept_rows, row_of
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import (
+    are_columns,
     is_columns,
+    is_frame,
     is_table,
-    only_table,
     read_table,
     refuse_table,
 )
@@ -87,24 +88,43 @@ def _declared(source: Source, weights: Weights) -> Weights:
     return weights if declared is unchanged else mapped(declared, weights)
 
 
-def addition(source: Source, rows: tuple[Any, ...]) -> Weights:
+def rows_in(given: tuple[Any, ...], source: Callable[[], Source]) -> Any:
+    """The rows that a method was called with: its arguments, or those of its only argument where
+    that is a list of rows, a table or a Z-set, and no row itself. `source` is asked about a dict.
+
+    >>> numbers = Source(name="numbers")
+    >>> [rows_in(each, lambda: numbers) for each in [(1, 2), ([1, 2],), ("ebb",)]]
+    [(1, 2), [1, 2], ('ebb',)]
+    """
+    if len(given) != 1:
+        return given
+    (only,) = given
+    if isinstance(only, (tuple, str, int)):
+        return given
+    if isinstance(only, (list, ZSet)) or is_table(only) or is_frame(only):
+        return only
+    if isinstance(only, Mapping):
+        return only if not is_row(source(), only) or are_columns(only) else given
+    return list(only) if isinstance(only, (set, Iterator)) else given
+
+
+def addition(source: Source, rows: Any) -> Weights:
     """Rows to add, or the rows of a table, as a change."""
-    if len(rows) != 1 or (table := only_table(rows)) is None:
-        return counted(source, rows)
-    weights = read_table(source, table)
+    weights = read(source, list(rows) if type(rows) is tuple else rows)
     for row, weight in weights.items():
         if weight < 0:
             raise ChangeError(
-                f"input {source.name!r}: the table has changes, and rows were asked",
+                f"input {source.name!r}: a change was given that takes a row away, and rows were "
+                "asked",
                 row=row,
                 weight=weight,
                 created=source.place,
-                remedy=f"step({source.name}=table) adds and removes",
+                remedy=f"step({source.name}=change) adds and removes",
             )
     return weights
 
 
-def removal(source: Source, rows: tuple[Any, ...]) -> Weights:
+def removal(source: Source, rows: Any) -> Weights:
     """Rows to remove, or the rows of a table, as a change."""
     return {row: -weight for row, weight in addition(source, rows).items()}
 

@@ -10,19 +10,27 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
-from ebbflow.change.requests import LAST, DeleteKeys, Upsert
-from ebbflow.engine.runtime.changes import addition, removal
+from ebbflow.change.requests import (
+    ERROR,
+    LAST,
+    Order,
+    delete,
+    feed,
+    forget,
+    replace_rows,
+    upsert,
+)
+from ebbflow.engine.runtime.changes import addition, removal, rows_in
 from ebbflow.engine.runtime.clock import is_time, no_time
-from ebbflow.engine.runtime.dict_rows import is_row
 from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.gate import LateRows, late_rows
 from ebbflow.engine.runtime.lookup import asked
-from ebbflow.engine.runtime.tables import are_columns, holds_rows, only_table
 from ebbflow.flow.plan import Source
+from ebbflow.keywords import checked
 from ebbflow.notebook import page
 from ebbflow.typevars import C
-from ebbflow.zset import ZSet, trusted
+from ebbflow.zset import trusted
 
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.view import BaseView
@@ -109,6 +117,9 @@ class InputHandle(Generic[C]):
         self.view = view
         self.name = name
 
+    def _source(self) -> Source:
+        return self.view.plan.sources[self.name]
+
     def get(self, key: Any, default: Any = None) -> Any:
         """The row that has this key, or `default`; for an input with a key.
 
@@ -152,23 +163,54 @@ class InputHandle(Generic[C]):
         return self.view._advance({self.name: change})
 
     def add(self, *rows: Any) -> C:
-        """Add these rows, or those of a table."""
-        if only_table(rows) is None:
-            return self.view._advance({self.name: list(rows)})
-        added = addition(self.view.plan.sources[self.name], rows)
-        return self.view._advance({self.name: trusted(added)})
+        """Add these rows, or those of a list or a table.
+
+        >>> import ebbflow as ef
+        >>> words = ef.Input("words", str).run().input("words")
+        >>> words.add("ebb", "flow"), words.add(["sea"])
+        (ZSet({'ebb': 1, 'flow': 1}), ZSet({'sea': 1}))
+        """
+        given = rows_in(rows, self._source)
+        if given is rows or type(given) is list:
+            return self.apply(list(given))
+        return self.apply(trusted(addition(self._source(), given)))
 
     def remove(self, *rows: Any) -> C:
-        """Remove these rows, or those of a table; each must be there."""
-        removed = removal(self.view.plan.sources[self.name], rows)
-        return self.view._advance({self.name: trusted(removed)})
+        """Remove these rows, or those of a list or a table; each must be there."""
+        return self.apply(trusted(removal(self._source(), rows_in(rows, self._source))))
 
-    def upsert(self, *rows: Any) -> C:
-        """Put these rows in, each in place of the row that has its key; of several with the same
-        key, the last. Or a table of rows, of which no two may have the same key."""
-        if len(rows) == 1 and _holds_rows(self.view.plan.sources[self.name], rows[0]):
-            return self.view._advance({self.name: Upsert(rows[0])})
-        return self.view._advance({self.name: Upsert(rows, duplicates=LAST)})
+    @checked
+    def upsert(
+        self, *rows: Any, delete: Any = (), missing: str = ERROR, duplicates: str | None = None,
+        order: Order | None = None,
+    ) -> C:  # fmt: skip
+        """Put these rows in, or those of a list or a table, each in place of the row that has its
+        key; see `ebbflow.upsert`. Of several rows of one key the last counts if they are arguments;
+        in a list or a table there may be only one, unless `duplicates` or `order` says otherwise.
+        """
+        given = rows_in(rows, self._source)
+        if duplicates is None:
+            duplicates = LAST if given is rows else ERROR
+        return self.apply(
+            upsert(given, delete, missing=missing, duplicates=duplicates, order=order)
+        )
+
+    @checked
+    def feed(
+        self, rows: Any, *, op: str | None = None, insert: Any = (), update: Any = (),
+        delete: Any = (), order: Order | None = None, missing: str = ERROR,
+    ) -> C:  # fmt: skip
+        """Follow a feed of inserts, updates and deletes; see `ebbflow.feed`."""
+        return self.apply(feed(
+            rows, op=op, insert=insert, update=update, delete=delete, order=order, missing=missing
+        ))  # fmt: skip
+
+    @checked
+    def replace(
+        self, rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None
+    ) -> C:
+        """Have exactly these rows, or with `where` these of its rows; see `ebbflow.replace`."""
+        return self.apply(replace_rows(rows, where))
 
     def set(self, time: Any) -> C:
         """Set a clock to a time; see `ebbflow.clock`."""
@@ -185,16 +227,21 @@ class InputHandle(Generic[C]):
         """
         return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
-    def delete(self, *keys: Any) -> C:
-        """Take away the rows that have these keys; each must be there."""
-        return self.view._advance({self.name: DeleteKeys(keys)})
+    @checked
+    def delete(self, *keys: Any, at: Any = None, missing: str = ERROR) -> C:
+        """Delete the rows of these keys, or of those in a list or a table; see `ebbflow.delete`.
+
+        >>> import ebbflow as ef
+        >>> words = ef.Input("words", str, key=len).run().input("words")
+        >>> words.add("ebb"), words.delete(3), words.delete([3, 7], missing="ignore")
+        (ZSet({'ebb': 1}), ZSet({'ebb': -1}), ZSet({}))
+        """
+        return self.apply(delete(rows_in(keys, self._source), at=at, missing=missing))
+
+    @checked
+    def forget(self, before: Any) -> C:
+        """Forget when rows were deleted before this time; see `ebbflow.forget`."""
+        return self.apply(forget(before))
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
-
-
-def _holds_rows(source: Source, given: Any) -> bool:
-    """Whether something holds rows, and is none itself."""
-    if is_row(source, given):
-        return are_columns(given)
-    return isinstance(given, (list, Mapping, ZSet)) or holds_rows(given)

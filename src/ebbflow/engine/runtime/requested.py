@@ -24,7 +24,7 @@ from ebbflow.engine.runtime.events import (
     time_of,
 )
 from ebbflow.engine.runtime.table.feeds import events_in
-from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.engine.runtime.tables import holds_rows, refuse_table
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import finder, one_nan
@@ -58,6 +58,8 @@ def rows_given(state: KeyedInput, rows: Any) -> RowsToPut:
     if isinstance(rows, (ZSet, Mapping)):
         ordered = False
         require_added(source, rows)
+    elif type(rows) not in (list, tuple):
+        refuse_table(source, rows)
     declared = as_declared(source.type)
     new = [hashable(source, declared(row_of(source, row))) for row in rows]
     if finder(source.type) is not None:

@@ -85,19 +85,9 @@ def holds_rows(given: Any) -> bool:
     return is_table(given) or is_columns(given)
 
 
-def only_table(rows: Any) -> Any:
-    """The table, where the rows that were given are one; else None.
-
-    >>> only_table([1]) is only_table(({"id": [1]}, 2)) is None
-    True
-    """
-    if type(rows) is tuple:
-        if len(rows) != 1:
-            return None
-        (rows,) = rows
-    if isinstance(rows, tuple):
-        return None
-    return rows if is_table(rows) or is_columns(rows) else None
+def is_frame(given: Any) -> bool:
+    """Whether something is a DataFrame of Spark, which only a view on Spark takes."""
+    return library_of(given) == "pyspark" and hasattr(given, "columns")
 
 
 def read_table(source: Source, given: Any) -> Weights:
@@ -126,7 +116,7 @@ def refuse_table(source: Source, given: Any, *, as_row: bool = False) -> None:
     name = source.name
     if as_row and is_table(given):
         what, remedy = "as a row", f"{name}=table, not in a list; several tables put into one"
-    elif library == "pyspark" and hasattr(given, "columns"):
+    elif is_frame(given):
         what, remedy = "to a view that is not on Spark", f"{name}=table.toArrow()"
     elif library == "polars" and cls.__name__ == "LazyFrame":
         what, remedy = "where rows are asked", f"{name}=table.collect()"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.handles import InputHandle, OutputHandle
+from ebbflow.engine.runtime.table.column_types import WEIGHT
+from ebbflow.engine.runtime.tables import is_frame
 from ebbflow.notebook import paragraph
 from ebbflow.record import type_text
 from ebbflow.typevars import C
@@ -57,6 +59,20 @@ class SparkInput(InputHandle[C]):
     def value(self) -> DataFrame:
         """The rows of this input as they are now, each as often as it is there."""
         return self.view._input_rows(self.name)
+
+    def add(self, *rows: Any) -> C:
+        """Add these rows, or those of a list, a table or a DataFrame."""
+        return self.apply(rows[0]) if len(rows) == 1 and is_frame(rows[0]) else super().add(*rows)
+
+    def remove(self, *rows: Any) -> C:
+        """Remove these rows, or those of a list, a table or a DataFrame; each must be there."""
+        if len(rows) != 1 or not is_frame(rows[0]):
+            return super().remove(*rows)
+        from pyspark.sql import functions as f
+
+        (frame,) = rows
+        weight = f.col(WEIGHT) if WEIGHT in frame.columns else f.lit(1).cast("long")
+        return self.apply(frame.withColumn(WEIGHT, -weight))
 
     def __len__(self) -> int:
         return self.value.count()

@@ -424,7 +424,9 @@ def test_changes_where_rows_are_asked_and_rows_that_are_not_there() -> None:
     view = KEYED.run()
     change = {**COLUMNS, "weight": [1, -1]}
     for way in ("add", "remove"):
-        with pytest.raises(ChangeError, match="the table has changes, and rows were asked"):
+        with pytest.raises(
+            ChangeError, match="a change was given that takes a row away, and rows were asked"
+        ):
             getattr(view.input("orders"), way)(change)
     with pytest.raises(ChangeError, match="is given a row to take away"):
         view.input("orders").upsert(change)
