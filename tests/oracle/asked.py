@@ -86,8 +86,11 @@ def outputs(plan: Plan, found: Any) -> dict[str, ZSet[Any]]:
 
 
 def tables(asked: RandomRequests, dice: Random) -> Callable[[str, Any], Any]:
-    """The rows of requests as tables of Arrow, half of the time; of feeds and deletes too."""
+    """The rows of requests as tables, half of the time, in every layout of Arrow and of every
+    library; changes with weights, feeds and deletes too."""
     import pyarrow as pa
+    from tests.spark.forms import formed as as_table
+    from tests.spark.forms import laid_out
 
     from ebbflow.engine.runtime.table.arrow import arrow_schema, to_arrow
 
@@ -101,14 +104,18 @@ def tables(asked: RandomRequests, dice: Random) -> Callable[[str, Any], Any]:
         fields = key_fields(source)
         if any(fields_of(source.type)[each] is float for each in fields or ()):
             return change  # NaN is no key of a table
+        if isinstance(change, ZSet):
+            table = as_table(change, source.type, "arrow")
+            return change if table is change else laid_out(table, dice)
         if isinstance(change, (Upsert, ReplaceRows)):
-            return change.taking(rows(source.type, change.rows))
+            return change.taking(laid_out(rows(source.type, change.rows), dice))
         plain = arrow_schema(source.type, weight=False)
         if isinstance(change, DeleteKeys) and fields is not None:
             keys = [key if is_several(source.key) else (key,) for key in change.rows]
             columns = [list(column) for column in zip(*keys, strict=True)] or [[]] * len(fields)
             types = [plain.field(each).type for each in fields]
-            return change.taking(pa.table(list(map(pa.array, columns, types)), list(fields)))
+            keyed = pa.table(list(map(pa.array, columns, types)), list(fields))
+            return change.taking(laid_out(keyed, dice))
         if isinstance(change, Feed) and change.rows:
             more = [each for each in change.rows[0] if each not in plain.names]
             found = [pa.field(each, pa.string()) for each in more]
@@ -117,7 +124,8 @@ def tables(asked: RandomRequests, dice: Random) -> Callable[[str, Any], Any]:
                 found = [pa.field("op", pa.string()), pa.field("before", row),
                          pa.field("after", row)]  # fmt: skip
                 plain = pa.schema([])
-            return change.taking(pa.Table.from_pylist(change.rows, pa.schema([*plain, *found])))
+            fed = pa.Table.from_pylist(change.rows, pa.schema([*plain, *found]))
+            return change.taking(laid_out(fed, dice))
         return change
 
     return formed

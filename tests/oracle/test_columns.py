@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.oracle.asked import follow_requests, program_of
+from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
 from tests.oracle.random_requests import RandomRequests
@@ -107,7 +107,8 @@ def test_oracle_requests_of_inputs_in_columns_give_what_batch_gives() -> None:
         asked = program_of(dice)
         view = asked.run(columns=True)
         inputs.update(type(state).__name__ for state in view._program.inputs.values())
-        done += follow_requests(view, asked.plan, RandomRequests(asked, dice), 6)
+        requests = RandomRequests(asked, dice)
+        done += follow_requests(view, asked.plan, requests, 6, tables(requests, dice))
     assert all(done[verb] > 3 for verb in ("weights", "upsert", "delete", "replace")), done
     assert inputs["KeyedColumnInput"] > 3, inputs
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.oracle.asked import follow_requests, program_of
+from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.random_requests import RandomRequests
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))  # how many times as many examples
@@ -19,7 +19,8 @@ VERBS = ("weights", "replace", "where", "upsert", "delete", "feed", "forget", "r
 def in_memory(seed: Any, epochs: int) -> Counter[str]:
     dice = Random(seed)
     program = program_of(dice)
-    return follow_requests(program.run(), program.plan, RandomRequests(program, dice), epochs)
+    asked = RandomRequests(program, dice)
+    return follow_requests(program.run(), program.plan, asked, epochs, tables(asked, dice))
 
 
 def on_disk(seed: Any, epochs: int, path: Path) -> Counter[str]:
@@ -41,7 +42,8 @@ def on_disk(seed: Any, epochs: int, path: Path) -> Counter[str]:
             return self.view.value
 
     view = Reopened()
-    found = follow_requests(view, program.plan, RandomRequests(program, dice), epochs)
+    asked = RandomRequests(program, dice)
+    found = follow_requests(view, program.plan, asked, epochs, tables(asked, dice))
     view.view.close()
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.oracle.asked import follow_requests, program_of
+from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.interrupts import interrupted
 from tests.oracle.ordered_programs import ends, top
@@ -156,16 +156,28 @@ def test_oracle_any_program_may_be_in_columns_on_disk(seen: Counter[str]) -> Non
     assert seen["epochs"] > 3, seen
 
 
+class Switched(Reopened):
+    """A view on disk that is opened between epochs, in columns or in rows."""
+
+    def __init__(self, plan: Plan, path: Path, dice: Random) -> None:
+        super().__init__(plan, path, dice, columns=True)
+
+    def reopen(self) -> None:
+        self.options = {"columns": self.dice.random() < 0.6}
+        super().reopen()
+
+
 def test_oracle_requests_of_inputs_in_columns_on_disk(seen: Counter[str], tmp_path: Path) -> None:
     done: Counter[str] = Counter()
     for seed in range(40 * MORE):
         dice = Random(f"columns {seed}")
         asked = program_of(dice)
-        with asked.run(path=tmp_path / f"{seed}", columns=True) as view:
-            done += follow_requests(view, asked.plan, RandomRequests(asked, dice), 6)
-            value = view.value
-        with asked.run(path=tmp_path / f"{seed}") as view:
-            assert view.value == value
+        view = Switched(asked.plan, tmp_path / f"{seed}", dice)
+        requests = RandomRequests(asked, dice)
+        done += follow_requests(view, asked.plan, requests, 6, tables(requests, dice))
+        view.reopen()
+        view.view.verify()
+        view.view.close()
     assert all(done[verb] > 3 for verb in ("weights", "upsert", "delete", "replace")), done
     assert seen["StoredKeyedRows"] > 10, seen
 

@@ -1,11 +1,12 @@
-"""A change in every form that the Spark engine takes: Z-set, pandas, Arrow, DataFrame.
+"""A change in every form that the engines take: Z-set, pandas, Arrow, DataFrame; and a table in
+every layout of Arrow, and in every library.
 
 The tables are made here from the hints of the rows, not by the code that reads them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from random import Random
@@ -14,6 +15,7 @@ from typing import Annotated, Any, NewType, get_args, get_origin, get_type_hints
 
 import pandas as pd
 import pyarrow as pa
+import pytest
 
 from ebbflow.zset import ZSet
 
@@ -79,3 +81,70 @@ def some_form(
     """A Z-set in any of these forms, by dice; anything else as it is."""
     form = dice.choice(forms)
     return formed(change, kind, form, session) if isinstance(change, ZSet) else change
+
+
+# ---- one table in every layout and library ----
+
+
+def laid_out(table: pa.Table, dice: Random) -> Any:
+    """A table in another layout of Arrow, or of another library, by dice: the same rows."""
+    there = {**LAYOUTS, **LIBRARIES} if _flat(table) else LAYOUTS
+    return there[dice.choice([*there])](table)
+
+
+def _flat(table: pa.Table) -> bool:
+    """Whether every library has the same values: nothing is missing, and nothing is nested."""
+    return not any(column.null_count or pa.types.is_nested(column.type) for column in table.columns)
+
+
+def _chunked(table: pa.Table) -> pa.Table:
+    at = len(table) // 3
+    return pa.concat_tables([table.slice(0, at), table.slice(at, 0), table.slice(at)])
+
+
+def _sliced(table: pa.Table) -> pa.Table:
+    """Behind some rows, and in front of some, that are not its own."""
+    return pa.concat_tables([table, table, table]).combine_chunks().slice(len(table), len(table))
+
+
+def _texts_as(kind: Any) -> Callable[[pa.Table], pa.Table]:
+    def made(table: pa.Table) -> pa.Table:
+        for at, column in enumerate(table.columns):
+            if pa.types.is_string(column.type):
+                table = table.set_column(at, table.field(at).name, column.cast(kind))
+        return table
+
+    return made
+
+
+def _dictionary(table: pa.Table) -> pa.Table:
+    for at, column in enumerate(table.columns):
+        if pa.types.is_string(column.type) or pa.types.is_int64(column.type):
+            table = table.set_column(at, table.field(at).name, column.dictionary_encode())
+    return table
+
+
+def _batch(table: pa.Table) -> Any:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else table
+
+
+def _numpy(table: pa.Table) -> dict[str, Any]:
+    return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+
+
+def _polars(table: pa.Table) -> Any:
+    return pytest.importorskip("polars").from_arrow(table)
+
+
+LAYOUTS: dict[str, Callable[[pa.Table], Any]] = {
+    "as it is": lambda table: table, "chunked": _chunked, "sliced": _sliced, "batch": _batch,
+    "reader": lambda table: table.to_reader(), "dictionary": _dictionary,
+    "large": _texts_as(pa.large_string()), "view": _texts_as(pa.string_view()),
+    "other order": lambda table: table.select(table.column_names[::-1]),
+    "columns of python": lambda table: table.to_pydict(), "polars": _polars,
+}  # fmt: skip
+LIBRARIES: dict[str, Callable[[pa.Table], Any]] = {
+    "pandas": lambda table: table.to_pandas(), "numpy": _numpy,
+    "pandas of arrow": lambda table: table.to_pandas(types_mapper=pd.ArrowDtype),
+}  # fmt: skip

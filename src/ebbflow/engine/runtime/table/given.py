@@ -126,6 +126,8 @@ def _weights(source: Source, table: Any, layout: Layout) -> Any:
     if layout.how == "rows":
         return pa.array(np.ones(len(table), np.int64))
     given = table.column(layout.by)
+    if is_.is_dictionary(given.type):
+        given = given.cast(given.type.value_type)
     if layout.how == "weight":
         if given.null_count:
             at = given.is_null().index(True).as_py()
