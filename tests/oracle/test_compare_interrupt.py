@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from tests.oracle.interrupts import interrupted
+from tests.oracle.interrupts import instants, interrupted
 
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
@@ -39,7 +39,7 @@ def test_oracle_an_interrupt_leaves_every_order_right(
     view = PROGRAM.run(**{**options, **({"path": tmp_path / "state"} if options else {})})
     there = {"a": ZSet[Any](), "b": ZSet[Any]()}
     raised = 0
-    for point in range(5, 9000, 47 if options else 19):
+    for point in instants(5, 9000, 47 if options else 19):
         for points in ([], [point]):
             change = {}
             for name, rows in there.items():

