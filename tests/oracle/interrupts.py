@@ -36,10 +36,14 @@ def dice_of(*what: object) -> Random:
 
 def instants(first: int, last: int, apart: int = 1) -> Iterator[int]:
     """Numbers of instructions, growing, from `first` on and before `last`: one at random of every
-    `apart`, and each of them where that is 1."""
+    `apart`, and each of them where that is 1. When a sweep ends, what interrupts have left open is
+    collected."""
     dice = dice_of(first, last, apart)
-    for begin in range(first, last, apart):
-        yield begin + dice.randrange(min(apart, last - begin))
+    try:
+        for begin in range(first, last, apart):
+            yield begin + dice.randrange(min(apart, last - begin))
+    finally:
+        collect()
 
 
 class Interrupts:
@@ -108,7 +112,12 @@ def interrupted(
         if published:
             os.link = link
     if points and not interrupts.raised:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
+        collect()
     return interrupts.raised
+
+
+def collect() -> None:
+    """Collect what interrupts have left open, which is nothing to warn of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

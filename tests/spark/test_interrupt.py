@@ -20,7 +20,9 @@ import ebbflow as ef
 from ebbflow.state.spine import Snapshot, Store
 
 ERRORS = [KeyboardInterrupt, MemoryError]
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 
 
 @pytest.fixture(autouse=True)
