@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import tzinfo
+from decimal import Decimal
 from functools import partial, reduce
 from operator import attrgetter, is_, or_
 from threading import Lock
@@ -135,15 +136,10 @@ def _new(name: str, fields: Fields) -> type[Any]:
     made: Any = RecordType(name, (tuple,), {**inside, "__module__": __name__})
     made.__annotations__ = dict(fields)
     made.recipe = (name, fields)
-    text = ", ".join([f"{field}: {_short(hint)}" for field, hint in fields])
+    text = ", ".join([f"{field}: {name_of(hint)}" for field, hint in fields])
     made.__qualname__ = _free(f"{name}({text})")
     _named[made.__qualname__] = made
     return made  # type: ignore[no-any-return]
-
-
-def _short(hint: Any) -> str:
-    text = hint.__name__ if isinstance(hint, type) else str(hint)
-    return text.rpartition(".")[2]
 
 
 def _free(text: str) -> str:
@@ -379,6 +375,31 @@ def with_notes(hint: Any, notes: tuple[Any, ...]) -> Any:
 def _is_stored(note: Any) -> bool:
     """Whether a note says how values are stored: in a zone, or with so many digits."""
     return isinstance(note, tzinfo) or (isinstance(note, tuple) and len(note) == 2)
+
+
+def name_of(hint: Any) -> str:
+    """A type by its name alone, and by the names of its parts.
+
+    >>> name_of(record("City", city=str)), name_of(Any), name_of(int | None)
+    ('City', 'Any', 'int | None')
+    >>> name_of(Annotated[Decimal, (12, 2)] | None), name_of(dict[str, tuple[int, ...]])
+    ('decimal(12, 2) | None', 'dict[str, tuple[int, ...]]')
+    """
+    origin, inside = get_origin(hint), get_args(hint)
+    if hint in (None, NoneType, Ellipsis):
+        return "..." if hint is Ellipsis else "None"
+    if origin is Annotated:
+        base, note = inside[:2]
+        if base is Decimal and isinstance(note, tuple):
+            return f"decimal{note}"
+        return f"Annotated[{name_of(base)}, {note}]"
+    if origin in (Union, UnionType):
+        return " | ".join(map(name_of, inside))
+    if isinstance(origin, type) and inside and not isinstance(inside[0], list):
+        return f"{origin.__name__}[{', '.join(map(name_of, inside))}]"
+    if isinstance(hint, type) and origin is None:
+        return hint.__name__
+    return str(hint).replace("typing.", "")
 
 
 def type_text(hint: Any) -> str:

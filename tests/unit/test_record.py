@@ -119,3 +119,22 @@ def test_a_row_type_as_text() -> None:
     assert type_text(record("City", city=str)) == "City(city)"
     assert (type_text(str), type_text(Any)) == ("str", "Any")
     assert type_text(list[int]) in ("list", "list[int]")
+
+
+def test_a_type_is_printed_by_the_names_of_its_parts() -> None:
+    from datetime import UTC, datetime
+    from decimal import Decimal
+    from typing import Annotated, Literal
+
+    from ebbflow.record import name_of
+
+    money, when = Annotated[Decimal, (38, 2)], Annotated[datetime, UTC]
+    sales = record("Sales", revenue=money, at=when | None, tags=tuple[str, ...], kind=Literal["a"])
+    assert sales.__qualname__ == (
+        "Sales(revenue: decimal(38, 2), at: Annotated[datetime, UTC] | None, "
+        "tags: tuple[str, ...], kind: Literal['a'])"
+    )
+    assert name_of(list[sales]) == "list[Sales]"  # type: ignore[valid-type]
+    assert name_of(dict[str, money]) == "dict[str, decimal(38, 2)]"
+    assert name_of(tuple[()]) == "tuple[()]"
+    assert name_of(None) == name_of(type(None)) == "None"

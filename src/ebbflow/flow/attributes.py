@@ -19,8 +19,8 @@ from typing import Any
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, UnknownField, place
 from ebbflow.expression.bytecode import ATTRIBUTE, steps
-from ebbflow.flow.types import name_of, without_none
-from ebbflow.record import attributes_of, fields_of
+from ebbflow.flow.types import without_none
+from ebbflow.record import attributes_of, fields_of, name_of
 
 PLAIN = {int, float, complex, bool, str, bytes, tuple, frozenset, type(None)}
 _LOOKS_FIRST = {"hasattr", "getattr", "isinstance", "issubclass", "type"}

@@ -18,7 +18,7 @@ from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.flow.source import Input
 from ebbflow.flow.within import TIME_CLASSES
-from ebbflow.record import fields_of, record
+from ebbflow.record import fields_of, name_of, record
 
 
 class Clock(Input[Any]):
@@ -40,7 +40,7 @@ class Clock(Input[Any]):
 
     def __repr__(self) -> str:
         assert isinstance(self.node, Source)
-        hint = types.name_of((fields_of(self.node.type) or {})["now"])
+        hint = name_of((fields_of(self.node.type) or {})["now"])
         return f"clock({self.node.name!r}{'' if hint == 'int' else f', {hint}'})"
 
 

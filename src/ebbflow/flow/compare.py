@@ -19,6 +19,7 @@ from ebbflow.flow.plan import Node
 from ebbflow.flow.plan.compare import Comparison, ScalarFilter
 from ebbflow.flow.rewrite.traced import of_side, written
 from ebbflow.fn import Fn
+from ebbflow.record import name_of
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!=", "==": "=="}
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "!=": "ne"}
@@ -144,8 +145,8 @@ def _comparison(left: Node, right: Node, given: Inequality) -> Comparison:
         refuse(
             "join(where=...): values of different types are compared",
             "parts of the same type on both sides",
-            left=Text(f"{ours.text}: {types.name_of(one)}"),
-            right=Text(f"{theirs.text}: {types.name_of(other)}"),
+            left=Text(f"{ours.text}: {name_of(one)}"),
+            right=Text(f"{theirs.text}: {name_of(other)}"),
         )
     return Comparison(ours, given.sign, theirs)
 

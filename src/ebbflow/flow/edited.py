@@ -13,11 +13,11 @@ from ebbflow.change import LIST, TEXT, List, Text
 from ebbflow.change.mapping import mapping
 from ebbflow.flow import parts
 from ebbflow.flow.plan import Node
-from ebbflow.flow.types import classes, name_of, without_none
+from ebbflow.flow.types import classes, without_none
 from ebbflow.fn import Fn
 from ebbflow.operator.applied import Applied, OfField, gives_rows, result_type
 from ebbflow.operator.text import LINES
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, name_of
 
 _TAKES: dict[Any, tuple[tuple[type, ...], str]] = {
     TEXT: ((str, Text), "Text"),

@@ -21,8 +21,7 @@ from ebbflow.flow.kept import kept, kept_in_rounds
 from ebbflow.flow.plan import Iterate, LoopInput, Node, Plan, Reduce
 from ebbflow.flow.rewrite.graph import consumers
 from ebbflow.flow.rewrite.share import indices
-from ebbflow.flow.types import name_of
-from ebbflow.record import fields_of, type_text
+from ebbflow.record import fields_of, name_of, type_text
 
 Judge = Callable[[Any], str]
 Facts = Mapping[Node, object]

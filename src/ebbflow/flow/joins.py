@@ -29,6 +29,7 @@ from ebbflow.flow.parts import part, part_type, plain, refuse
 from ebbflow.flow.plan import Concat, Distinct, Join, Map, Node, Semi
 from ebbflow.flow.plan.compare import CompareJoin, CompareSemi, Comparison
 from ebbflow.fn import Fn
+from ebbflow.record import name_of
 from ebbflow.reducer.row import itself
 
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
@@ -181,8 +182,8 @@ def _same_types(
                 f"{call}(...): the {what}s are of different types and are never equal",
                 f"{'an' if what == 'order' else 'a'} {what} of the same type on both sides, "
                 f"such as {first}={_converted(our, other)}",
-                left=Text(f"{Fn.of(our, left.type).text}: {types.name_of(one)}"),
-                right=Text(f"{Fn.of(their, right.type).text}: {types.name_of(other)}"),
+                left=Text(f"{Fn.of(our, left.type).text}: {name_of(one)}"),
+                right=Text(f"{Fn.of(their, right.type).text}: {name_of(other)}"),
             )
 
 
@@ -195,7 +196,7 @@ def _converted(given: Any, hint: Any) -> str:
     if types.classes(hint) == (datetime,):
         zone = "UTC" if types.notes(hint) else None
         return f"lambda row: {inside}.replace(tzinfo={zone})"
-    return f"lambda row: {types.name_of(hint)}({inside})"
+    return f"lambda row: {name_of(hint)}({inside})"
 
 
 def shared_fields(ours: Any, theirs: Any) -> set[str]:

@@ -21,11 +21,11 @@ from ebbflow.flow import attributes, edited, types
 from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
-from ebbflow.flow.types import held, name_of, unhashable
+from ebbflow.flow.types import held, unhashable
 from ebbflow.fn import Fn
 from ebbflow.operator import Operator
 from ebbflow.operator.applied import Applied
-from ebbflow.record import as_stored, fields_of, hints_of
+from ebbflow.record import as_stored, fields_of, hints_of, name_of
 from ebbflow.typevars import V
 
 Part = str | Callable[[V], Any] | tuple[Any, ...]

@@ -19,6 +19,7 @@ from ebbflow.flow.plan import Concat, Map, Node
 from ebbflow.flow.reshape import named_fields, traced
 from ebbflow.flow.results import given
 from ebbflow.fn import Fn
+from ebbflow.record import name_of
 
 
 def unpivoted(node: Node, names: Sequence[str], name: str, value: str) -> Concat:
@@ -92,8 +93,8 @@ def pivoted(
         if value is not None and types.common(hint, type(value)) is None:
             refuse(
                 f"pivot(values=...): {value!r} is never among them, which are of type "
-                f"{types.name_of(hint)}",
-                f"values of type {types.name_of(hint)}",
+                f"{name_of(hint)}",
+                f"values of type {name_of(hint)}",
             )
         matching = traced(Equals(of, value), node, of, value, _equal)
         if value is None:

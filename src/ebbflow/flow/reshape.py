@@ -36,7 +36,7 @@ from ebbflow.flow.parts import (
 from ebbflow.flow.plan import Filter, FlatMap, Map, Node
 from ebbflow.fn import Fn
 from ebbflow.hashing import stable_hash
-from ebbflow.record import taken_apart
+from ebbflow.record import name_of, taken_apart
 from ebbflow.reducer.row import itself
 
 WHOLE = 1 << 64
@@ -107,8 +107,8 @@ def filled(node: Node, values: Mapping[str, Any]) -> Map:
         known = types.without_none(part_type(node, name))
         if types.common(known, type(value)) is None:
             refuse(
-                f"fill_null({name}={value!r}): the field holds {types.name_of(known)}",
-                f"a value of type {types.name_of(known)}",
+                f"fill_null({name}={value!r}): the field holds {name_of(known)}",
+                f"a value of type {name_of(known)}",
             )
     parts: dict[str, Any] = {}
     hints: dict[str, Any] = {}
@@ -165,7 +165,7 @@ def exploded(
     whole = types.classes(hint) or ()
     if inside is None or any(issubclass(each, (str, bytes, Mapping)) for each in whole):
         refuse(
-            f"explode({name!r}): the field holds {types.name_of(hint)}, which is no list of items",
+            f"explode({name!r}): the field holds {name_of(hint)}, which is no list of items",
             "a field that holds a list, a tuple or a set; or flat_map(lambda row: ...)",
         )
     at, new = list(fields).index(name), into or name
@@ -253,7 +253,7 @@ def named_fields(call: str, node: Node) -> dict[str, Any]:
     fields = types.fields_held(node.type)
     if fields is None:
         refuse(
-            f"{call}: {rows_of(node)} are of type {types.name_of(node.type)}, without named fields",
+            f"{call}: {rows_of(node)} are of type {name_of(node.type)}, without named fields",
             "select(name=lambda row: ...), or a NamedTuple as the type of the rows",
         )
     return fields

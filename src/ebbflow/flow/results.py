@@ -22,9 +22,9 @@ from ebbflow.flow.attributes import check
 from ebbflow.flow.digits import with_digits
 from ebbflow.flow.parts import field, part_type, refuse, rows_of
 from ebbflow.flow.plan import Node
-from ebbflow.flow.types import classes, name_of
+from ebbflow.flow.types import classes
 from ebbflow.frozen import Frozen
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, name_of
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.combine import by, on, then, together, where
 

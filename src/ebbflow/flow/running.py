@@ -15,7 +15,7 @@ from ebbflow.errors import CompositionError, Text, place
 from ebbflow.flow import types
 from ebbflow.flow.plan import LoopInput, Node, Plan, Source
 from ebbflow.keywords import F
-from ebbflow.record import fields_of, type_text
+from ebbflow.record import fields_of, name_of, type_text
 
 LOCAL = "ebbflow.engine.local"
 PYTHON = "ebbflow.engine.runtime.python"
@@ -104,7 +104,7 @@ def node_text(node: Node) -> str:
     'str: words → filter'
     """
     known = fields_of(node.type) is not None
-    shown = type_text(node.type) if known else types.name_of(node.type)
+    shown = type_text(node.type) if known else name_of(node.type)
     return f"{shown}: {_way(node)}"
 
 

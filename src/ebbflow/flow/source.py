@@ -11,9 +11,9 @@ from ebbflow.errors import Text, place
 from ebbflow.flow.collection import Collection
 from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
-from ebbflow.flow.types import classes, fields_held, name_of
+from ebbflow.flow.types import classes, fields_held
 from ebbflow.flow.windows import check_times
-from ebbflow.record import attributes_of, fields_of, no_row_type, record_of
+from ebbflow.record import attributes_of, fields_of, name_of, no_row_type, record_of
 from ebbflow.reducer.row import key_text
 from ebbflow.typevars import T_co
 

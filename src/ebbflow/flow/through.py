@@ -24,6 +24,7 @@ from ebbflow.fn import Fn
 from ebbflow.operator import Operator, operator_of
 from ebbflow.operator.applied import Applied
 from ebbflow.operator.sides import TWO, of_sides
+from ebbflow.record import name_of
 from ebbflow.stream import Processor, fuse
 from ebbflow.zset import ZSETS
 
@@ -145,8 +146,8 @@ def _key_of_two(left: Node, right: Node, keys: Keys) -> GroupKey:
         refuse(
             "through(...): the keys of the two sides are of different types and are never equal",
             "a key of the same type on both sides",
-            left=Text(", ".join(map(types.name_of, one))),
-            right=Text(", ".join(map(types.name_of, other))),
+            left=Text(", ".join(map(name_of, one))),
+            right=Text(", ".join(map(name_of, other))),
         )
     assert ours.fn is not None
     assert theirs.fn is not None

@@ -6,7 +6,8 @@ from types import FunctionType
 from typing import Any
 
 from ebbflow.flow.parts import refuse
-from ebbflow.flow.types import classes, name_of
+from ebbflow.flow.types import classes
+from ebbflow.record import name_of
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.row import getter, itself
 

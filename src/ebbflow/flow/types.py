@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from ebbflow import decimals
 from ebbflow.frozen import Frozen
-from ebbflow.record import fields_of, hints_of, record, with_notes
+from ebbflow.record import fields_of, hints_of, name_of, record, with_notes
 
 DIGITS = decimals.WIDE
 """How many digits a Decimal has in a table, and how many of them after the point, without notes."""
@@ -333,14 +333,3 @@ def text(hint: Any) -> str:
             f"{hint.__name__}({', '.join(f'{name}: {name_of(t)}' for name, t in fields.items())})"
         )
     return name_of(hint)
-
-
-def name_of(hint: Any) -> str:
-    """A type by its name alone.
-
-    >>> name_of(row("City", {"city": str})), name_of(Any), name_of(int | None)
-    ('City', 'Any', 'int | None')
-    """
-    if isinstance(hint, type) and get_origin(hint) is None:
-        return "None" if hint is NoneType else hint.__name__
-    return str(hint).replace("typing.", "")

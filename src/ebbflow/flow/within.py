@@ -13,7 +13,7 @@ from ebbflow.flow.plan import Concat, Map, Node
 from ebbflow.flow.plan.time import Within
 from ebbflow.flow.windows import DAY, EPOCH, EPOCH_DAY, EPOCH_UTC, Time, check_times
 from ebbflow.fn import Fn
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, name_of
 
 PANES = 8192
 """How many panes a span has, about."""
@@ -31,8 +31,8 @@ def kept_within(
     classes = {_time_class(now_type), _time_class(time_type)}
     if len(classes) > 1 and None not in classes:
         refuse(
-            f"within(...): the times of the rows are of type {types.name_of(time_type)}, and the "
-            f"clock tells a {types.name_of(now_type)}",
+            f"within(...): the times of the rows are of type {name_of(time_type)}, and the "
+            f"clock tells a {name_of(now_type)}",
             "a clock of the same kind: clock(name, datetime) for datetimes",
         )
     tagged = Concat(

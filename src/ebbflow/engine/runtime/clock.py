@@ -12,8 +12,8 @@ from ebbflow.engine.runtime.rows import Weights
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
-from ebbflow.flow.types import classes, name_of, notes
-from ebbflow.record import fields_of
+from ebbflow.flow.types import classes, notes
+from ebbflow.record import fields_of, name_of
 
 
 class ClockInput(KeyedInput):

@@ -11,6 +11,7 @@ from ebbflow.flow.parts import Part, named_parts, part, part_type, plain, refuse
 from ebbflow.flow.plan import Filter, FlatMap, Map
 from ebbflow.flow.verbs.base import Verbs
 from ebbflow.fn import Fn
+from ebbflow.record import name_of
 from ebbflow.typevars import T_co, U
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class RowVerbs(Verbs[T_co]):
         inside = types.iterated(said)
         if inside is None:
             refuse(
-                f"flat_map(...): it gives {types.name_of(said)}, which holds no rows",
+                f"flat_map(...): it gives {name_of(said)}, which holds no rows",
                 "map(...), or a function that returns a list of rows",
             )
         checked = row_type("flat_map({})", inside if type is None else type)

@@ -114,7 +114,7 @@ def to_arrow(
     try:
         arrays.append(encode(_COUNT, counts, pa.int64()))
     except ColumnMismatch as mismatch:
-        raise mismatch.error("weight", rows[mismatch.at]) from mismatch.__cause__
+        raise mismatch.error("", rows[mismatch.at]) from mismatch.__cause__
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -37,13 +37,16 @@ class ColumnMismatch(Exception):
         return deeper
 
     def error(self, name: str, row: Any) -> SchemaMismatch:
-        """The error, for the field of this name."""
+        """The error, for the field of this name; without a name, for the weight of a row."""
         where = Text(str(self.column))
         remedy = _REMEDIES.get(self.column.form, "")
         if self.why == NONE:
             remedy = f"{self.column} | None as the hint, where None may be"
         return SchemaMismatch(
-            f"field {name + self.path!r}: {self.why}", row=row, type=where, remedy=remedy
+            f"field {name + self.path!r}: {self.why}" if name else f"a weight: {self.why}",
+            row=row,
+            type=where,
+            remedy=remedy if name else "fewer repetitions of this row",
         )
 
 

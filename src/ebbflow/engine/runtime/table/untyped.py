@@ -12,8 +12,7 @@ from typing import Any
 from ebbflow.engine.runtime.table.column_types import Column, columns_of
 from ebbflow.errors import CompositionError, Text
 from ebbflow.flow.plan import Node, Plan, Source
-from ebbflow.flow.types import name_of
-from ebbflow.record import fields_of
+from ebbflow.record import fields_of, name_of
 
 
 def require_types(plan: Plan) -> None:
