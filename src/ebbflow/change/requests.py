@@ -52,6 +52,7 @@ class Upsert(Request):
     missing: str = ERROR
     duplicates: str = ERROR
     order: Order | None = None
+    parse: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +63,7 @@ class DeleteKeys(Request):
     rows: Any
     at: Any = None
     missing: str = ERROR
+    parse: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,6 +73,7 @@ class ReplaceRows(Request):
     verb = "replace"
     rows: Any
     where: Any = None
+    parse: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +88,7 @@ class Feed(Request):
     delete: Any = ()
     order: Order | None = None
     missing: str = ERROR
+    parse: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +110,7 @@ def upsert(
     missing: str = ERROR,
     duplicates: str = ERROR,
     order: Order | None = None,
+    parse: bool = False,
 ) -> Upsert:
     """Put rows in, each in the place of the row that has its key, and take away the rows of the
     keys in `delete`. For an input with a key, given to `step`.
@@ -115,6 +120,9 @@ def upsert(
     counts; or unless there is an `order`, a field or a function of the row: then the newest one
     counts, of equally new ones the last, and none that is older than the row that is there. An
     input with a `sequence` has that order always; see `Input`.
+
+    `parse=True` reads texts that stand for numbers, times and truth values, as `ebbflow.read_csv`
+    reads them; without it, a text in such a field is refused. Every request takes it.
 
     >>> import ebbflow as ef
     >>> from typing import NamedTuple
@@ -129,11 +137,11 @@ def upsert(
     """  # noqa: E501
     _one_of("upsert", "missing", missing, (ERROR, IGNORE))
     _one_of("upsert", "duplicates", duplicates, (ERROR, LAST))
-    return Upsert(rows, delete, missing, duplicates, order)
+    return Upsert(rows, delete, missing, duplicates, order, parse)
 
 
 @checked
-def delete(keys: Any, *, at: Any = None, missing: str = ERROR) -> DeleteKeys:
+def delete(keys: Any, *, at: Any = None, missing: str = ERROR, parse: bool = False) -> DeleteKeys:
     """Take away the rows that have these keys; a key of several fields is a tuple. For an input
     with a key, given to `step`.
 
@@ -150,11 +158,16 @@ def delete(keys: Any, *, at: Any = None, missing: str = ERROR) -> DeleteKeys:
     ZSet({'flow': -1})
     """
     _one_of("delete", "missing", missing, (ERROR, IGNORE))
-    return DeleteKeys(keys, at, missing)
+    return DeleteKeys(keys, at, missing, parse)
 
 
 @checked
-def replace_rows(rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None) -> Any:
+def replace_rows(
+    rows: Any,
+    where: Mapping[str, Any] | Callable[[Any], bool] | None = None,
+    *,
+    parse: bool = False,
+) -> Any:
     """Have the input hold exactly these rows; what differs is found, and only that flows. With
     `where`, a mapping from fields to values or a function of the row, only rows of which it is true
     are replaced, a day or a range of keys, and all new rows must be such.
@@ -171,7 +184,7 @@ def replace_rows(rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | N
     >>> view.step(words=ef.replace(["moon"], where=lambda word: len(word) == 4))
     ZSet({'moon': 1, 'tide': -1})
     """
-    return ReplaceRows(rows, where)
+    return ReplaceRows(rows, where, parse)
 
 
 @checked
@@ -184,6 +197,7 @@ def feed(
     delete: Any = (),
     order: Order | None = None,
     missing: str = ERROR,
+    parse: bool = False,
 ) -> Feed:
     """Follow a feed of inserts, updates and deletes that happened to a table elsewhere, each with
     the row as it is afterwards. For an input with a key, given to `step`.
@@ -223,7 +237,7 @@ def feed(
             f"feed: the column {op!r} is named, and not what its values mean",
             remedy=f'feed(rows, op={op!r}, insert="I", update="U", delete="D")',
         )
-    return Feed(rows, op, *values, order, missing)
+    return Feed(rows, op, *values, order, missing, parse)
 
 
 @checked

@@ -23,6 +23,7 @@ from ebbflow.engine.runtime.tables import (
     read_table,
     refuse_table,
 )
+from ebbflow.engine.runtime.values.check import canonical_rows
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
@@ -32,15 +33,16 @@ from ebbflow.record import fields_of
 from ebbflow.zset import ZSet, weights_of
 
 
-def read(source: Source, change: Any) -> Weights:
-    """A change as a dict of rows with weights, none of them zero.
+def read(source: Source, change: Any, *, check: bool = True, parse: bool = False) -> Weights:
+    """A change as a dict of rows with weights, none of them zero. The values of rows are brought to
+    their types, or refused; without `check` they are believed. With `parse`, texts are read.
 
     >>> numbers = Source(name="numbers")
     >>> read(numbers, [1, 2, 1]), read(numbers, {1: -1, 2: 0})
     ({1: 2, 2: 1}, {1: -1})
     """
     if isinstance(change, ZSet):
-        return _declared(source, _kept(source, weights_of(change)))
+        return _typed(source, _kept(source, weights_of(change)), check, parse)
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         if not {int}.issuperset(map(type, weights.values())) or not all(weights.values()):
@@ -51,7 +53,7 @@ def read(source: Source, change: Any) -> Weights:
             weights = _without_zeros(source, weights)
         if source.narrow is not None:
             weights = kept_rows(source, weights)
-        return _declared(source, with_one_nan(weights, source.type))
+        return _typed(source, weights, check, parse)
     if type(change) is not list:
         if is_table(change):
             return read_table(source, change)
@@ -65,25 +67,24 @@ def read(source: Source, change: Any) -> Weights:
             created=source.place,
             remedy="give a ZSet, a dict from row to weight, a list of rows, or a table",
         )
-    return counted(source, change if isinstance(change, (list, tuple)) else list(change))
+    rows = change if isinstance(change, (list, tuple)) else list(change)
+    try:
+        weights = _kept(source, _counts(rows))
+    except TypeError:
+        weights = _counts([hashable(source, row_of(source, row)) for row in rows])
+    return _typed(source, weights, check, parse)
 
 
 def _kept(source: Source, weights: Weights) -> Weights:
     return weights if source.narrow is None else kept_rows(source, weights)
 
 
-def counted(source: Source, rows: list[Any] | tuple[Any, ...]) -> Weights:
-    """Rows as a change in which each counts once, and once more each time it is repeated."""
-    try:
-        weights = _kept(source, _counts(rows))
-    except TypeError:
-        declared = as_declared(source.type)
-        weights = _counts([hashable(source, declared(row_of(source, row))) for row in rows])
-    return _declared(source, with_one_nan(weights, source.type))
-
-
-def _declared(source: Source, weights: Weights) -> Weights:
-    """Rows as their type declares them: with a Text for a `str`, where a field is one."""
+def _typed(source: Source, weights: Weights, check: bool, parse: bool) -> Weights:
+    """Rows with the values that their type states. If they are believed, there is one NaN in them,
+    and a Text for a `str` in a field that is edited."""
+    if check:
+        return canonical_rows(source, weights, parse=parse)
+    weights = with_one_nan(weights, source.type)
     declared = as_declared(source.type)
     return weights if declared is unchanged else mapped(declared, weights)
 
@@ -108,9 +109,9 @@ def rows_in(given: tuple[Any, ...], source: Callable[[], Source]) -> Any:
     return list(only) if isinstance(only, (set, Iterator)) else given
 
 
-def addition(source: Source, rows: Any) -> Weights:
-    """Rows to add, or the rows of a table, as a change."""
-    weights = read(source, list(rows) if type(rows) is tuple else rows)
+def addition(source: Source, rows: Any, *, parse: bool = False) -> Weights:
+    """Rows to add, or the rows of a table, as a change; `apply` checks their values."""
+    weights = read(source, list(rows) if type(rows) is tuple else rows, check=parse, parse=parse)
     for row, weight in weights.items():
         if weight < 0:
             raise ChangeError(
@@ -124,9 +125,9 @@ def addition(source: Source, rows: Any) -> Weights:
     return weights
 
 
-def removal(source: Source, rows: Any) -> Weights:
+def removal(source: Source, rows: Any, *, parse: bool = False) -> Weights:
     """Rows to remove, or the rows of a table, as a change."""
-    return {row: -weight for row, weight in addition(source, rows).items()}
+    return {row: -weight for row, weight in addition(source, rows, parse=parse).items()}
 
 
 def _counts(rows: list[Any] | tuple[Any, ...]) -> Weights:

@@ -21,9 +21,10 @@ from ebbflow.change import (
     Text,
     mapping,
 )
-from ebbflow.change.fields import as_declared, edited_class, follower
+from ebbflow.change.fields import edited_class, follower
 from ebbflow.change.remember import Remembering
 from ebbflow.engine.runtime.changes import hashable
+from ebbflow.engine.runtime.values.check import canonical_row
 from ebbflow.errors import ChangeError, UnknownField, value_text
 from ebbflow.errors import Text as Words
 from ebbflow.flow.plan import Source
@@ -75,7 +76,7 @@ def edited_row(source: Source, row: Any, field: Any, changes: tuple[Any, ...]) -
             created=source.place,
             remedy=f"{trouble.remedy}; nothing was changed",
         ) from trouble
-    new = hashable(source, as_declared(source.type)(_with(row, field, frozen(value))))
+    new = canonical_row(source, hashable(source, _with(row, field, frozen(value))))
     value = getattr(new, field)
     whole = any(isinstance(change, Replace) for change in changes)
     if isinstance(old, Remembering) and value is not old and not whole:

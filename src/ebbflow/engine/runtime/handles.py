@@ -95,7 +95,7 @@ class OutputHandle:
         """
         with self.view._lock:
             self.view._require_open()
-            found = self.view._look_up(self.name, asked(key))
+            found = self.view._look_up(self.name, asked(self.view.plan.outputs[self.name], key))
         return default if found is None else found
 
     def __contains__(self, key: Any) -> bool:
@@ -162,8 +162,9 @@ class InputHandle(Generic[C]):
         """Apply a change: whatever `step` takes."""
         return self.view._advance({self.name: change})
 
-    def add(self, *rows: Any) -> C:
-        """Add these rows, or those of a list or a table.
+    def add(self, *rows: Any, parse: bool = False) -> C:
+        """Add these rows, or those of a list or a table; `parse=True` reads texts that stand for
+        numbers, times and truth values.
 
         >>> import ebbflow as ef
         >>> words = ef.Input("words", str).run().input("words")
@@ -171,18 +172,19 @@ class InputHandle(Generic[C]):
         (ZSet({'ebb': 1, 'flow': 1}), ZSet({'sea': 1}))
         """
         given = rows_in(rows, self._source)
-        if given is rows or type(given) is list:
+        if not parse and (given is rows or type(given) is list):
             return self.apply(list(given))
-        return self.apply(trusted(addition(self._source(), given)))
+        return self.apply(trusted(addition(self._source(), given, parse=parse)))
 
-    def remove(self, *rows: Any) -> C:
+    def remove(self, *rows: Any, parse: bool = False) -> C:
         """Remove these rows, or those of a list or a table; each must be there."""
-        return self.apply(trusted(removal(self._source(), rows_in(rows, self._source))))
+        given = rows_in(rows, self._source)
+        return self.apply(trusted(removal(self._source(), given, parse=parse)))
 
     @checked
     def upsert(
         self, *rows: Any, delete: Any = (), missing: str = ERROR, duplicates: str | None = None,
-        order: Order | None = None,
+        order: Order | None = None, parse: bool = False,
     ) -> C:  # fmt: skip
         """Put these rows in, or those of a list or a table, each in place of the row that has its
         key; see `ebbflow.upsert`. Of several rows of one key the last counts if they are arguments;
@@ -192,25 +194,27 @@ class InputHandle(Generic[C]):
         if duplicates is None:
             duplicates = LAST if given is rows else ERROR
         return self.apply(
-            upsert(given, delete, missing=missing, duplicates=duplicates, order=order)
+            upsert(given, delete, missing=missing, duplicates=duplicates, order=order, parse=parse)
         )
 
     @checked
     def feed(
         self, rows: Any, *, op: str | None = None, insert: Any = (), update: Any = (),
-        delete: Any = (), order: Order | None = None, missing: str = ERROR,
+        delete: Any = (), order: Order | None = None, missing: str = ERROR, parse: bool = False,
     ) -> C:  # fmt: skip
         """Follow a feed of inserts, updates and deletes; see `ebbflow.feed`."""
         return self.apply(feed(
-            rows, op=op, insert=insert, update=update, delete=delete, order=order, missing=missing
+            rows, op=op, insert=insert, update=update, delete=delete, order=order,
+            missing=missing, parse=parse,
         ))  # fmt: skip
 
     @checked
     def replace(
-        self, rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None
-    ) -> C:
+        self, rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None, *,
+        parse: bool = False,
+    ) -> C:  # fmt: skip
         """Have exactly these rows, or with `where` these of its rows; see `ebbflow.replace`."""
-        return self.apply(replace_rows(rows, where))
+        return self.apply(replace_rows(rows, where, parse=parse))
 
     def set(self, time: Any) -> C:
         """Set a clock to a time; see `ebbflow.clock`."""
@@ -228,7 +232,7 @@ class InputHandle(Generic[C]):
         return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
     @checked
-    def delete(self, *keys: Any, at: Any = None, missing: str = ERROR) -> C:
+    def delete(self, *keys: Any, at: Any = None, missing: str = ERROR, parse: bool = False) -> C:
         """Delete the rows of these keys, or of those in a list or a table; see `ebbflow.delete`.
 
         >>> import ebbflow as ef
@@ -236,7 +240,8 @@ class InputHandle(Generic[C]):
         >>> words.add("ebb"), words.delete(3), words.delete([3, 7], missing="ignore")
         (ZSet({'ebb': 1}), ZSet({'ebb': -1}), ZSet({}))
         """
-        return self.apply(delete(rows_in(keys, self._source), at=at, missing=missing))
+        given = rows_in(keys, self._source)
+        return self.apply(delete(given, at=at, missing=missing, parse=parse))
 
     @checked
     def forget(self, before: Any) -> C:

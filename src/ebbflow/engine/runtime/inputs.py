@@ -12,23 +12,17 @@ from functools import partial
 from typing import Any
 
 from ebbflow.change.requests import ReplaceRows, Request
-from ebbflow.engine.runtime.changes import read
+from ebbflow.engine.runtime.changes import hashable, read
 from ebbflow.engine.runtime.events import (
     no_key,
 )
 from ebbflow.engine.runtime.replaced import difference
 from ebbflow.engine.runtime.rows import Rows, Weights
-from ebbflow.engine.runtime.tables import refuse_table
-from ebbflow.errors import (
-    AbsentRow,
-    ChangeError,
-    CheckError,
-    Text,
-)
-from ebbflow.expression.value import plain_fields
+from ebbflow.engine.runtime.values.check import canonical_row
+from ebbflow.errors import AbsentRow, CheckError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
-from ebbflow.record import fields_of, type_text
+from ebbflow.nan import one_nan
 from ebbflow.zset import ZSet, trusted
 
 FEW = 8
@@ -38,21 +32,23 @@ FEW = 8
 class InputState:
     """The state of one input. This one checks nothing and keeps no rows.
 
+    Where `checks`, the values of rows are brought to their types, or refused.
+
     `apply` and `request` read what is given, check it, and give the change that it makes of the
     rows; nothing is changed before `keep`.
     """
 
-    __slots__ = ("_row_type", "name", "source")
+    __slots__ = ("checks", "name", "source")
 
     keeps = False
     store: Any = None
     beside: Any = None
     """What is kept beside the rows (`InputNotes`), where something is."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, checks: bool = False) -> None:
         self.source = source
         self.name = source.name
-        self._row_type = source.type if fields_of(source.type) is not None else None
+        self.checks = checks
 
     @property
     def holder(self) -> Any:
@@ -61,7 +57,7 @@ class InputState:
 
     def apply(self, change: Any) -> Weights:
         """Be ready to apply a change, and give it as rows with weights."""
-        return read(self.source, change)
+        return read(self.source, change, check=self.checks)
 
     def request(self, request: Request) -> Weights:
         """Be ready to do what is asked."""
@@ -79,7 +75,12 @@ class InputState:
 
     def has(self, row: Any) -> bool:
         """Whether a row is there; for an input with a key, whether a row of this key is."""
-        return self.contents().weight(row) != 0
+        return self.contents().weight(self.row_given(row)) != 0
+
+    def row_given(self, row: Any) -> Any:
+        """A row that somebody asks for, as the input has it."""
+        row = hashable(self.source, row)
+        return canonical_row(self.source, row) if self.checks else one_nan(row)
 
     def contents(self) -> ZSet[Any]:
         """The rows that are there; an error where nobody knows."""
@@ -112,16 +113,11 @@ class CheckedInput(InputState):
     keeps = True
 
     def __init__(self, source: Source, prepare: Callable[[Weights], None] | None = None) -> None:
-        super().__init__(source)
+        super().__init__(source, checks=True)
         self._prepare = prepare
 
     def apply(self, change: Any) -> Weights:
-        weights = read(self.source, change)
-        row_type = self._row_type
-        if row_type is not None:
-            for row in weights:
-                if type(row) is not row_type:
-                    require_type(self.source, row)
+        weights = super().apply(change)
         if self._prepare is not None:
             self._prepare(weights)
         return weights
@@ -146,7 +142,7 @@ class BagInput(CheckedInput):
         self.snapshot = rows.snapshot  # type: ignore[method-assign]
 
     def has(self, row: Any) -> bool:
-        rows = self.store
+        rows, row = self.store, self.row_given(row)
         if rows.backing is not None:
             rows.backing.fetch([row])
         return row in rows.rows
@@ -186,28 +182,6 @@ def not_kept(source: Source) -> CheckError:
     )
 
 
-def require_type(source: Source, row: Any) -> None:
-    """Refuse a row that is not of the type of its input."""
-    row_type: Any = source.type
-    own: Any = type(row)
-    if isinstance(row, row_type) and plain_fields(own) == plain_fields(row_type):
-        return
-    refuse_table(source, row, as_row=True)
-    name = row_type.__name__
-    fits = isinstance(row, tuple) and len(row) == len(fields_of(row_type) or ())
-    raise ChangeError(
-        f"input {source.name!r}: a row must be of type {name}, not {type(row).__name__}",
-        row=row,
-        fields=Text(type_text(row_type)),
-        created=source.place,
-        remedy=f"{name}(*row)"
-        if fits
-        else f"{source.name}=[{{...}}], a list of dicts"
-        if row in (fields_of(row_type) or ())
-        else f"give rows made by {name}(...)",
-    )
-
-
 def absent(source: Source, row: Any, there: int, taken: int) -> AbsentRow:
     """The error for taking away more of a row than there is."""
     return AbsentRow(
@@ -234,7 +208,7 @@ def input_state_of(source: Source, check_input: bool) -> InputState:
     if source.key is not None:
         from ebbflow.engine.runtime.keyed_input import KeyedInput
 
-        return KeyedInput(source)
+        return KeyedInput(source, check_input)
     if source.lateness is not None:
         from ebbflow.engine.runtime.gate import GatedInput
 

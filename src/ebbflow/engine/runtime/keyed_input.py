@@ -10,7 +10,6 @@ from ebbflow.algebra.value import function_name
 from ebbflow.change.fields import edited_fields, follower
 from ebbflow.change.requests import IGNORE, LAST, Feed, Forget, Request, Upsert
 from ebbflow.change.requests import DeleteKeys as Delete
-from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.edits import edited_row, other_key
 from ebbflow.engine.runtime.events import (
     DELETE_ONCE,
@@ -22,7 +21,7 @@ from ebbflow.engine.runtime.events import (
     newest,
     no_row,
 )
-from ebbflow.engine.runtime.inputs import FEW, InputState, absent, require_type
+from ebbflow.engine.runtime.inputs import FEW, InputState, absent
 from ebbflow.engine.runtime.requested import (
     are_none,
     deleted,
@@ -31,6 +30,7 @@ from ebbflow.engine.runtime.requested import (
     upserted,
 )
 from ebbflow.engine.runtime.rows import Weights
+from ebbflow.engine.runtime.values.check import canonical_key, canonical_part
 from ebbflow.errors import (
     ChangeError,
     FunctionFailed,
@@ -65,8 +65,8 @@ class KeyedInput(InputState):
 
     keeps = True
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
+    def __init__(self, source: Source, checks: bool = True) -> None:
+        super().__init__(source, checks)
         assert source.key is not None
         self._key, self._keys = source.key.keeping(), source.key.of_all()
         self.rows: dict[Any, Any] = {}
@@ -78,7 +78,7 @@ class KeyedInput(InputState):
 
     def apply(self, change: Any) -> Weights:
         """Be ready to apply a change; it must leave at most one row of each key."""
-        weights = read(self.source, change)
+        weights = super().apply(change)
         if len(weights) > FEW and self._in_one(weights):
             return weights
         rows = self.rows
@@ -110,9 +110,6 @@ class KeyedInput(InputState):
         together; what is wrong with it is for who looks at one after the other."""
         source, rows = self.source, self.rows
         if edited_fields(source.type) or not {1, -1}.issuperset(weights.values()):
-            return False
-        row_type = self._row_type
-        if row_type is not None and {*map(type, weights)} != {row_type}:
             return False
         with suppress(Exception):
             if -1 not in weights.values():
@@ -160,7 +157,7 @@ class KeyedInput(InputState):
         """Be ready to put rows in, each in place of the row that has its key, and to take away the
         rows of some keys."""
         if request.order is None and self.beside is None and are_none(request.delete):
-            found = rows_given(self, request.rows)
+            found = rows_given(self, request.rows, parse=request.parse)
             latest = dict(zip(found.keys, found.rows, strict=True))
             if len(latest) == len(found.rows) or (found.ordered and request.duplicates == LAST):
                 self._fetch(latest)
@@ -216,7 +213,8 @@ class KeyedInput(InputState):
                 remedy=f"Input({self.name!r}, ..., key=..., sequence=...)",
             )
         self._prepare({}, {})
-        self.beside.before(self.source, request.before)
+        before = canonical_part(self.source, self.source.sequence, "before", request.before)
+        self.beside.before(self.source, before)
         return {}
 
     def _prepare(
@@ -260,7 +258,7 @@ class KeyedInput(InputState):
     def edit(self, request: Edits) -> Weights:
         """Be ready to change fields of rows from inside, one edit after the other."""
         edits = tuple(request.rows)
-        keys = [one_nan(self.require_key(each.key)) for each in edits]
+        keys = [self.key_given(each.key) for each in edits]
         self._fetch(keys)
         new: dict[Any, Any] = {}
         for at, each in zip(keys, edits, strict=True):
@@ -273,7 +271,7 @@ class KeyedInput(InputState):
         return self._replaced(new)
 
     def get(self, key: Any) -> Any:
-        at = one_nan(self.require_key(key))
+        at = self.key_given(key)
         self._fetch([at])
         return self.rows.get(at)
 
@@ -305,17 +303,14 @@ class KeyedInput(InputState):
         return len(self.rows)
 
     def keys(self, rows: Collection[Any]) -> list[Any]:
-        """The keys of rows, which must be of the type of the input."""
-        row_type, key = self._row_type, self._key
-        if row_type is None or {*map(type, rows)} <= {row_type}:
-            with suppress(Exception):  # which row it is, is found out below
-                keys = self._keys(rows)
-                hash(tuple(keys))
-                return keys
+        """The keys of rows."""
+        key = self._key
+        with suppress(Exception):  # which row it is, is found out below
+            keys = self._keys(rows)
+            hash(tuple(keys))
+            return keys
         keys = []
         for row in rows:
-            if row_type is not None and type(row) is not row_type:
-                require_type(self.source, row)
             try:
                 at = key(row)
             except Exception as error:
@@ -329,6 +324,11 @@ class KeyedInput(InputState):
                 ) from cause_of(error)
             keys.append(self.require_key(at))
         return keys
+
+    def key_given(self, key: Any, *, parse: bool = False) -> Any:
+        """A key that somebody asks for, as rows have it."""
+        key = self.require_key(key)
+        return canonical_key(self.source, key, parse=parse) if self.checks else one_nan(key)
 
     def require_key(self, at: Any) -> Any:
         """A key that a row may have: hashable."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from ebbflow.engine.runtime.events import key_fields
 from ebbflow.engine.runtime.program import Pending, RunningProgram
+from ebbflow.engine.runtime.values.check import canonical_key, canonical_output_key
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Distinct, Filter, Node, Reduce, Semi, Source, TopK
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
@@ -82,8 +83,8 @@ def required_key(program: RunningProgram, name: str) -> Callable[[Any], Any]:
     return key
 
 
-def asked(key: Any) -> Any:
-    """A key as it is kept."""
+def asked(node: Node, key: Any) -> Any:
+    """A key of the rows that a node gives, as they have it."""
     try:
         hash(key)
     except TypeError as error:
@@ -92,7 +93,11 @@ def asked(key: Any) -> Any:
             key=key,
             remedy="a tuple of the parts of a key of several fields",
         ) from cause_of(error)
-    return one_nan(key)
+    first = origin(node)
+    if isinstance(first, Source) and first.key is not None:
+        return canonical_key(first, key)
+    columns = key_columns(node)
+    return one_nan(key) if columns is None else canonical_output_key(node, columns, key)
 
 
 def in_state(program: RunningProgram, name: str, key: Any) -> tuple[bool, Any]:

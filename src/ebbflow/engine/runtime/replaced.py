@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.rows import Weights
+from ebbflow.engine.runtime.values.check import canonical_part
 from ebbflow.errors import (
     ChangeError,
     FunctionFailed,
@@ -23,7 +24,7 @@ from ebbflow.errors import (
 )
 from ebbflow.expression.callables import takes
 from ebbflow.flow.plan import Source
-from ebbflow.nan import one_nan
+from ebbflow.fn import Fn
 from ebbflow.record import fields_of
 from ebbflow.zset import without_zeros
 
@@ -35,7 +36,7 @@ def difference(state: InputState, request: ReplaceRows) -> Weights:
     """What is to be done to the rows of an input for it to have those that are asked."""
     require_rows(state)
     source = state.source
-    new = weights_given(source, request.rows)
+    new = weights_given(source, request.rows, parse=request.parse)
     chosen = chooser(source, request.where)
     require_inside(source, new, chosen)
     total = dict(new)
@@ -55,9 +56,9 @@ def require_rows(state: InputState) -> None:
         )
 
 
-def weights_given(source: Source, rows: Any) -> Weights:
+def weights_given(source: Source, rows: Any, *, parse: bool = False) -> Weights:
     """The rows that there are to be, each with how often."""
-    total = read(source, rows)
+    total = read(source, rows, parse=parse)
     for row, weight in total.items():
         if weight < 0:
             raise takes_away(source, row=row)
@@ -121,7 +122,10 @@ class _Fields:
                     created=source.place,
                     remedy="where={field: value} with one of its fields, or a function of the row",
                 )
-        self.wanted = {name: one_nan(value) for name, value in where.items()}
+        self.wanted = {
+            name: canonical_part(source, Fn.of(name, source.type), "where", value)
+            for name, value in where.items()
+        }
 
     def __call__(self, row: Any) -> bool:
         for name, value in self.wanted.items():

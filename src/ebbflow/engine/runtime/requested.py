@@ -7,6 +7,7 @@ given: rows as their type declares them, with their keys, and when they happened
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebbflow.change.fields import as_declared
@@ -25,9 +26,10 @@ from ebbflow.engine.runtime.events import (
 )
 from ebbflow.engine.runtime.table.feeds import events_in
 from ebbflow.engine.runtime.tables import holds_rows, refuse_table
+from ebbflow.engine.runtime.values.check import canonical_part, canonical_row, tester
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
-from ebbflow.nan import finder, one_nan
+from ebbflow.nan import one_nan
 from ebbflow.state.cells import ABSENT
 from ebbflow.zset import ZSet
 
@@ -43,7 +45,7 @@ class RowsToPut(NamedTuple):
     ordered: bool
 
 
-def rows_given(state: KeyedInput, rows: Any) -> RowsToPut:
+def rows_given(state: KeyedInput, rows: Any, *, parse: bool = False) -> RowsToPut:
     """The rows to upsert, as their type declares them, with their keys."""
     source, ordered = state.source, True
     if holds_rows(rows):
@@ -60,10 +62,11 @@ def rows_given(state: KeyedInput, rows: Any) -> RowsToPut:
         require_added(source, rows)
     elif type(rows) not in (list, tuple):
         refuse_table(source, rows)
-    declared = as_declared(source.type)
-    new = [hashable(source, declared(row_of(source, row))) for row in rows]
-    if finder(source.type) is not None:
-        new = list(map(one_nan, new))
+    new = [hashable(source, row_of(source, row)) for row in rows]
+    if state.checks and not tester(source.type)(new):
+        new = [canonical_row(source, row, parse=parse) for row in new]
+    elif not state.checks:
+        new = [one_nan(as_declared(source.type)(row)) for row in new]
     return RowsToPut(new, state.keys(new), ordered)
 
 
@@ -103,7 +106,7 @@ def upserted(state: KeyedInput, request: Upsert, found_rows: RowsToPut | None = 
     """The events of an upsert, in order: rows that come, and then keys that go."""
     source = state.source
     part = part_of(source, ordering(source, request.order), "upsert")
-    rows, keys, ordered = found_rows or rows_given(state, request.rows)
+    rows, keys, ordered = found_rows or rows_given(state, request.rows, parse=request.parse)
     events = [
         KeyedEvent(key, row, None if part is None else time_of(source, part, row))
         for key, row in zip(keys, rows, strict=True)
@@ -112,7 +115,8 @@ def upserted(state: KeyedInput, request: Upsert, found_rows: RowsToPut | None = 
     if request.duplicates == LAST and not ordered and part is None:
         raise no_order(source)
     found = newest(source, events, last)
-    for event in deleted(state, DeleteKeys(request.delete, None, request.missing)).rows:
+    gone = DeleteKeys(request.delete, None, request.missing, request.parse)
+    for event in deleted(state, gone).rows:
         if event.key in found:
             raise ChangeError(
                 f"upsert: input {source.name!r} is given a key both to upsert and to delete",
@@ -147,14 +151,16 @@ def deleted(state: KeyedInput, request: DeleteKeys) -> Events:
                 created=source.place,
                 remedy="Input(..., sequence=...), or leave out at=",
             )
+        at = canonical_part(source, part, "at", request.at, parse=request.parse)
+        request = replace(request, at=at)
         require_time(source, request.at, Text("the keys of delete"))
     if holds_rows(request.rows):
         from ebbflow.engine.runtime.table.feed_tables import keys_in
 
         events = keys_in(state, request)
     else:
-        keys = _keys(source, request.rows)
-        events = [KeyedEvent(one_nan(state.require_key(key)), ABSENT, request.at) for key in keys]
+        keys = [state.key_given(key, parse=request.parse) for key in _keys(source, request.rows)]
+        events = [KeyedEvent(key, ABSENT, request.at) for key in keys]
     if request.missing != IGNORE:
         seen = set()
         for event in events:

@@ -35,7 +35,7 @@ class Doc(NamedTuple):
     notes: Text | None
     tags: list[str]
     scores: dict[str, int]
-    items: List[int]
+    items: List[float | frozenset[int]]
 
 
 docs = ef.Input("docs", Doc, key="id")

@@ -45,10 +45,13 @@ def holding(*rows: Order, program: Any = ORDERS) -> Any:
         ),
         (ef.upsert([ROME], delete=[1]), "both to upsert and to delete"),
         (ef.upsert([ROME], order="verzion"), "have no field 'verzion', to order by"),
-        (ef.upsert([ROME._replace(version=None), ROME], order="version"), "ordered by is None"),
+        (
+            ef.upsert([ROME._replace(version=None), ROME], order="version"),
+            "field 'version' must be an int, and it is missing",
+        ),
         (
             ef.upsert([ROME._replace(version="a")], order="version"),
-            "cannot be ordered, by a str and",
+            "field 'version' must be an int, not the str 'a'",
         ),
         (ef.upsert(ef.delete([1])), "a request was given where rows are asked"),
         (ef.delete("1"), "one key of input 'orders' was given where several are asked"),

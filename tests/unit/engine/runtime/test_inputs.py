@@ -141,7 +141,7 @@ def test_a_row_that_cannot_be_hashed_is_refused_with_its_input(row: Any) -> None
     for act in (
         lambda view: view.step(words=["a", row]),
         lambda view: view.input("words").add("a", row),
-        lambda view: view.input("words").remove(row),
+        lambda view: view.input("words").remove("a", row),
     ):
         text = refused(words(), ChangeError, act)
         assert "input 'words': a row must be hashable" in text
@@ -330,7 +330,7 @@ def test_deleting_a_key_that_is_not_there_or_twice_is_refused() -> None:
     assert "no row of this key" in text
     assert "key        3" in text
     assert "twice" in refused(view, AbsentRow, lambda view: view.input("people").delete(1, 1))
-    refused(view, ChangeError, lambda view: view.input("people").delete([1]))
+    refused(view, ChangeError, lambda view: view.input("people").delete([[1]]))
 
 
 def test_adding_a_row_of_a_key_that_is_there_is_refused_and_upsert_is_the_remedy() -> None:

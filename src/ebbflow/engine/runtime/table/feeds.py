@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ebbflow.change.fields import as_declared
 from ebbflow.change.requests import Feed
 from ebbflow.engine.runtime.changes import hashable
 from ebbflow.engine.runtime.events import (
@@ -39,9 +38,9 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
 )
 from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.engine.runtime.values.check import canonical_part, canonical_row
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
-from ebbflow.nan import one_nan
 from ebbflow.record import fields_of
 from ebbflow.state.cells import ABSENT
 
@@ -145,7 +144,7 @@ def events_in(state: KeyedInput, request: Feed, order: EventOrder) -> list[Keyed
             layout = layouts[names] = feed_layout(source, names, request, order.column)
         found = _image(source, layout, given)
         if found is not None:
-            events.append(_event(state, *found, given, order))
+            events.append(_event(state, *found, given, order, request.parse))
     return events
 
 
@@ -183,13 +182,14 @@ def _image(
 
 
 def _event(
-    state: KeyedInput, sign: int, image: Mapping[str, Any], given: Mapping[str, Any], by: EventOrder
-) -> KeyedEvent:
+    state: KeyedInput, sign: int, image: Mapping[str, Any], given: Mapping[str, Any],
+    by: EventOrder, parse: bool,
+) -> KeyedEvent:  # fmt: skip
     source = state.source
     at = require_time(source, given[by.column], given) if by.column else None
     fields = key_fields(source)
     if sign == PUT or fields is None:
-        row = _row(source, image)
+        row = _row(source, image, parse)
         (key,) = state.keys([row])
         if by.part is not None:
             at = time_of(source, by.part, row)
@@ -199,18 +199,19 @@ def _event(
     if by.part is not None:
         names = part_fields(by.part)
         if names is None:
-            at = time_of(source, by.part, _row(source, image))
+            at = time_of(source, by.part, _row(source, image, parse))
         else:
             found = _values(source, image, names)
             at = tuple(found) if is_several(by.part) else found[0]
+            at = canonical_part(source, by.part, "the order", at, parse=parse)
             require_time(source, at, given)
-    return KeyedEvent(one_nan(state.require_key(key)), ABSENT, at)
+    return KeyedEvent(state.key_given(key, parse=parse), ABSENT, at)
 
 
-def _row(source: Source, image: Mapping[str, Any]) -> Any:
+def _row(source: Source, image: Mapping[str, Any], parse: bool) -> Any:
     values = _values(source, image, [name for name, _ in columns_of(source.type)])
     row = values[0] if fields_of(source.type) is None else source.type(*values)
-    return one_nan(hashable(source, as_declared(source.type)(row)))
+    return canonical_row(source, hashable(source, row), parse=parse)
 
 
 def _values(source: Source, image: Mapping[str, Any], names: Iterable[str]) -> list[Any]:

@@ -234,7 +234,7 @@ def test_a_column_is_widened_where_nothing_is_lost(hint: Any, array: Any, value:
         (images(("c", None, ROME), kind=pa.struct([("id", pa.int64())])),
          "there are no columns 'city', 'price' in 'after'"),
         (pa.table({"op": ["c"], "before": [1], "after": [1]}), "'after' is int64, not a row"),
-        ([Order("1", "Rome")], "input 'orders': field 'id': '1' is a str, not int"),  # type: ignore[arg-type]
+        ([Order("1", "Rome")], "input 'orders': field 'id' must be an int, not the str '1'"),  # type: ignore[arg-type]
         ({ROME: 1.5}, "a weight must be an int, not float"),
         (ROME, "one row was given where a change is asked"),
         (7, "a int is not a change"),
