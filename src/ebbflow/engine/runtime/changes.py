@@ -47,7 +47,7 @@ def read(source: Source, change: Any, *, check: bool = True, parse: bool = False
         weights = change.copy() if type(change) is dict else dict(change)
         if not {int}.issuperset(map(type, weights.values())) or not all(weights.values()):
             if is_columns(change):
-                return read_table(source, change)
+                return read_table(source, change, parse=parse)
             if is_row(source, change):
                 raise _one_row(source, change)
             weights = _without_zeros(source, weights)
@@ -56,7 +56,7 @@ def read(source: Source, change: Any, *, check: bool = True, parse: bool = False
         return _typed(source, weights, check, parse)
     if type(change) is not list:
         if is_table(change):
-            return read_table(source, change)
+            return read_table(source, change, parse=parse)
         refuse_table(source, change)
     if _is_one_row(source, change):
         raise _one_row(source, change)

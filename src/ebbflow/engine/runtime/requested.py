@@ -51,7 +51,7 @@ def rows_given(state: KeyedInput, rows: Any, *, parse: bool = False) -> RowsToPu
     if holds_rows(rows):
         from ebbflow.engine.runtime.table.given import rows_of, table_of
 
-        new, weights = rows_of(source, table_of(source, rows))
+        new, weights = rows_of(source, table_of(source, rows, parse=parse))
         if min(weights, default=1) < 1:
             require_added(source, dict(zip(new, weights, strict=True)))
         return RowsToPut(new, state.keys(new), ordered)

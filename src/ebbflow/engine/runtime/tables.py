@@ -90,12 +90,12 @@ def is_frame(given: Any) -> bool:
     return library_of(given) == "pyspark" and hasattr(given, "columns")
 
 
-def read_table(source: Source, given: Any) -> Weights:
+def read_table(source: Source, given: Any, *, parse: bool = False) -> Weights:
     """The rows of a table, with their weights; none of them is zero."""
     require_arrow(f"input {source.name!r}: a table was given, and to read it takes")
     from ebbflow.engine.runtime.table.given import weights_of_table
 
-    return weights_of_table(source, given)
+    return weights_of_table(source, given, parse=parse)
 
 
 def require_arrow(what: str) -> None:

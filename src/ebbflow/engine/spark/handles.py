@@ -60,14 +60,16 @@ class SparkInput(InputHandle[C]):
         """The rows of this input as they are now, each as often as it is there."""
         return self.view._input_rows(self.name)
 
-    def add(self, *rows: Any) -> C:
+    def add(self, *rows: Any, parse: bool = False) -> C:
         """Add these rows, or those of a list, a table or a DataFrame."""
-        return self.apply(rows[0]) if len(rows) == 1 and is_frame(rows[0]) else super().add(*rows)
+        if len(rows) != 1 or not is_frame(rows[0]):
+            return super().add(*rows, parse=parse)
+        return self.apply(rows[0])
 
-    def remove(self, *rows: Any) -> C:
+    def remove(self, *rows: Any, parse: bool = False) -> C:
         """Remove these rows, or those of a list, a table or a DataFrame; each must be there."""
         if len(rows) != 1 or not is_frame(rows[0]):
-            return super().remove(*rows)
+            return super().remove(*rows, parse=parse)
         from pyspark.sql import functions as f
 
         (frame,) = rows

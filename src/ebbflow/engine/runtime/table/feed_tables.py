@@ -34,6 +34,7 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
 )
 from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
+from ebbflow.engine.runtime.table.texts import parsed_table
 from ebbflow.errors import Text
 from ebbflow.flow.plan import Source
 from ebbflow.state.cells import ABSENT
@@ -48,7 +49,7 @@ AT = "__at"
 def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[KeyedEvent]:
     """The events of a feed in a table, in the order of its rows."""
     source = state.source
-    table, loose = arrow_of(source, request.rows, list)
+    table, loose = _arrow(source, request)
     layout = feed_layout(source, table.column_names, request, order.column)
     if not layout.images:
         require_columns(source, layout.row)
@@ -69,6 +70,11 @@ def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[Ke
     return _events(state, signs, put, taken, times, order.part, order.part, loose=loose)
 
 
+def _arrow(source: Source, request: Feed | DeleteKeys) -> tuple[Any, Loose]:
+    read = parsed_table if request.parse else arrow_of
+    return read(source, request.rows, list)
+
+
 def marked_events(state: KeyedInput, table: Any, request: Events) -> list[KeyedEvent]:
     """The events of a table with the columns of a row and `__weight`: 1 for a row that is put in,
     -1 for one that is taken away, which may be null but for its key; and perhaps `__at`."""
@@ -84,7 +90,7 @@ def marked_events(state: KeyedInput, table: Any, request: Events) -> list[KeyedE
 def keys_in(state: KeyedInput, request: DeleteKeys) -> list[KeyedEvent]:
     """The keys to delete that are in a table, as events."""
     source = state.source
-    table, loose = arrow_of(source, request.rows, list)
+    table, loose = _arrow(source, request)
     times = require_key_columns(source, table.column_names)
     part = source.sequence if times and request.at is None else None
     signs = [TAKE] * len(table)

@@ -12,16 +12,15 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.types as is_
 
 from ebbflow.engine.runtime.files import Rejected
-from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.runtime.table.decode import decode
-from ebbflow.engine.runtime.table.fit import WrongColumn, all_bad, first_bad, fit, row_at, shown
+from ebbflow.engine.runtime.table.fit import WrongColumn, all_bad, fit, row_at
 from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.runtime.table.libraries import NESTED
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
+from ebbflow.engine.runtime.table.texts import read_texts
 from ebbflow.errors import ChangeError, CompositionError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.record import type_text
@@ -87,7 +86,7 @@ class FileColumns:
     def _column(self, name: str, array: Any) -> Any:
         """A column of a file as one of the row type: read, if it is texts, and fitted."""
         column = self.known[name]
-        array = _read(name, column, array)
+        array = read_texts(name, column, array)
         if name in self.marks:
             return fit(_MARKED[column.form], "value", column, array)
         made = fit(self._source, name, column, array)
@@ -115,28 +114,3 @@ def _require_inside(name: str, column: Column, array: Any) -> None:
             why = f"{wrong.path.lstrip('.')}: {wrong.why}"
             raise WrongColumn(f"column {name!r}: {why}", "", start + wrong.at, why) from None
         start += len(chunk)
-
-
-def _read(name: str, column: Column, array: Any) -> Any:
-    """Texts as what the hint of their field says; all else as it is."""
-    if not _stands_for(array.type, column):
-        return array
-    wanted = arrow_type(column)
-    try:
-        return array.cast(wanted)
-    except pa.ArrowException as error:
-        at = first_bad(array, lambda some: some.cast(wanted))
-        if at is None:
-            return array
-        why = f"{shown(array[at])} is no {column}"
-        raise WrongColumn(f"column {name!r}: {why}", "", at, why) from error
-
-
-def _stands_for(found: Any, column: Column) -> bool:
-    """Whether there are texts in a column of this type that stand for something else."""
-    if is_.is_list(found) and column.form in ("list", "set"):
-        return _stands_for(found.value_type, column.parts[0][1])
-    if is_.is_struct(found) and column.form == "record":
-        parts = dict(column.parts)
-        return any(_stands_for(each.type, parts[each.name]) for each in found if each.name in parts)
-    return bool(is_.is_string(found)) and column.form not in ("text", "bytes", *NESTED)

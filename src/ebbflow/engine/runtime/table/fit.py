@@ -57,11 +57,12 @@ def fitted(
         except WrongColumn as error:
             wrong.append(error)
     if wrong:
-        raise _error(source, table, wrong)
+        raise refused_columns(source, table, wrong)
     return arrays
 
 
-def _error(source: Source, table: Any, wrong: list[WrongColumn]) -> ChangeError:
+def refused_columns(source: Source, table: Any, wrong: list[WrongColumn]) -> ChangeError:
+    """The error for the columns of a table that do not fit. It names all of them."""
     first = wrong[0]
     facts: dict[str, Any] = {}
     if first.at is not None:

@@ -44,8 +44,8 @@ from ebbflow.zset import without_zeros
 BATCH = 1 << 16
 
 
-def table_of(source: Source, given: Any) -> Any:
-    """A change as one Arrow table.
+def table_of(source: Source, given: Any, *, parse: bool = False) -> Any:
+    """A change as one Arrow table; with `parse`, texts that stand for values are read.
 
     >>> from ebbflow.record import record
     >>> Order = record("Order", id=int)
@@ -56,8 +56,12 @@ def table_of(source: Source, given: Any) -> Any:
     {'id': [1, 2], '__weight': [1, -1]}
     """
     if is_table(given) or is_columns(given):
+        if parse:
+            from ebbflow.engine.runtime.table.texts import parsed_table
+
+            return _fitted(source, *parsed_table(source, given))
         return _fitted(source, *arrow_of(source, given))
-    weights = read_rows(source, given)
+    weights = read_rows(source, given, parse=parse)
     rows, counts = list(weights), list(weights.values())
     try:
         batches = [
@@ -78,7 +82,7 @@ def rows_of(source: Source, batch: Any) -> tuple[list[Any], list[int]]:
 
 
 @pausing_gc
-def weights_of_table(source: Source, given: Any) -> Weights:
+def weights_of_table(source: Source, given: Any, *, parse: bool = False) -> Weights:
     """The rows of a table of whatever library with their weights, those of equal rows added up.
 
     >>> from ebbflow.record import record
@@ -86,7 +90,7 @@ def weights_of_table(source: Source, given: Any) -> Weights:
     >>> weights_of_table(orders, {"id": [1, 2, 1]})
     {Order(id=1): 2, Order(id=2): 1}
     """
-    return total(*rows_of(source, table_of(source, given)))
+    return total(*rows_of(source, table_of(source, given, parse=parse)))
 
 
 def total(rows: list[Any], weights: list[int]) -> Weights:

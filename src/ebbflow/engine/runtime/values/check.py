@@ -153,9 +153,11 @@ def hint_of_part(source: Source, part: Any) -> Any:
     found = getattr(part, "expression", None)
     if isinstance(found, Get):
         return (fields_of(source.type) or {}).get(found.name, Any)
-    if isinstance(found, Tuple) and all(isinstance(each, Get) for each in found.items):
-        hints = fields_of(source.type) or {}
-        return tuple[tuple(hints.get(each.name, Any) for each in found.items)]  # type: ignore[misc]
+    if isinstance(found, Tuple):
+        names = [each.name for each in found.items if isinstance(each, Get)]
+        if len(names) == len(found.items):
+            hints = fields_of(source.type) or {}
+            return tuple[tuple([hints.get(name, Any) for name in names])]  # type: ignore[misc]
     return part_type(source, getattr(part, "_given", part))
 
 

@@ -79,7 +79,7 @@ def _rule(hint: Any, around: tuple[Any, ...]) -> Rule:
     made = _CONTAINERS.get(origin or hint)
     if made is not None:
         return made(held(hint) if made is not _list else hint, around)
-    if origin is None and isinstance(hint, type) and hint is not object:
+    if origin is None and isinstance(hint, type) and hint not in (Any, object):
         return _class(hint)
     return ANY
 
@@ -332,7 +332,7 @@ def _record(hint: Any, around: tuple[Any, ...]) -> Rule:
     name = name_of(hint)
 
     def convert(value: Any) -> Any:
-        own = type(value)
+        own: Any = type(value)
         if own is hint or (isinstance(value, hint) and plain_fields(own) == plain_fields(hint)):
             given = apart(value)
         elif type(value) is tuple and len(value) == len(rules):

@@ -121,7 +121,7 @@ def python_value(value: Any) -> Any:
 
 
 def _of_numpy(cls: Any, value: Any) -> Any:
-    if not hasattr(cls, "item") or getattr(value, "shape", ()):
+    if not hasattr(cls, "item") or value.shape:
         return value
     if value.dtype.kind in "Mm":
         return _numpy_time(value)
@@ -455,7 +455,7 @@ def to_any(value: Any) -> Any:
         if all(new is old for new, old in zip(held, value, strict=True)):
             return value
         make = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
-        made: Any = make(cls, held)  # type: ignore[arg-type]
+        made: Any = make(cls, held)
         return made
     found = python_value(value)
     return one_nan(value) if found is value else found

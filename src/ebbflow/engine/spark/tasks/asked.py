@@ -68,6 +68,8 @@ def input_change(
         _require_end(source, change)
     if is_time(source, change):
         change = Upsert([source.type(change)])
+    if getattr(change, "parse", False):
+        _require_here(source, change)
     if not isinstance(change, Request):
         return _rows(source, None, change, small)
     if isinstance(change, ReplaceRows):
@@ -171,9 +173,9 @@ def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
     sent = Upsert((), order=request.order)
     unordered = part is None and request.duplicates != LAST
     if isinstance(given, DataFrame) or (holds_rows(given) and unordered):
-        return _rows(source, sent, given, small)
+        return _rows(source, sent, given, small, request.parse)
     if isinstance(given, (ZSet, Mapping)) and not holds_rows(given):
-        return _rows(source, sent, given, small)
+        return _rows(source, sent, given, small, request.parse)
     latest = [event.row for event in upserted(state, request).rows]
     return _rows(source, sent, latest, small)
 
@@ -184,23 +186,25 @@ def _replaced(state: InputState, request: ReplaceRows, small: int) -> InputChang
     chooser(source, request.where)
     if is_request(request.rows):
         raise nested(source, request.rows)
-    found = _rows(source, request.taking(()), request.rows, small)
+    found = _rows(source, request.taking(()), request.rows, small, request.parse)
     if not found.added:
         raise takes_away(source)
     return found
 
 
-def _rows(source: Source, request: Request | None, change: Any, small: int) -> InputChange:
+def _rows(
+    source: Source, request: Request | None, change: Any, small: int, parse: bool = False
+) -> InputChange:
     """Rows with weights."""
     if isinstance(change, DataFrame):
         added = layout_of(source, change.columns).how == "rows"
         return InputChange(request, None, frame_of(source, change), added=added)
     if isinstance(change, _ROWS) and not holds_rows(change):
-        rows = read_rows(source, change)
+        rows = read_rows(source, change, parse=parse)
         return _small(
             request, rows, table_of(source, trusted(rows))
         )  # what does not fit is refused
-    table = table_of(source, change)
+    table = table_of(source, change, parse=parse)
     few = small if request is not None else min(small, COLUMNS_FROM - 1)
     if len(table) <= few:
         rows = total(*rows_of(source, table))
@@ -213,6 +217,17 @@ def _rows(source: Source, request: Request | None, change: Any, small: int) -> I
 def _small(request: Request | None, rows: dict[Any, int], table: Any) -> InputChange:
     added = min(rows.values(), default=1) > 0
     return InputChange(request, rows, size=len(rows), table=table, added=added)
+
+
+def _require_here(source: Source, request: Request) -> None:
+    """Refuse to read the texts of a DataFrame: Spark casts them."""
+    if any(isinstance(each, DataFrame) for each in _parts(request)):
+        raise ChangeError(
+            f"{request.verb}: input {source.name!r}: parse=True reads rows and tables, and a "
+            "DataFrame was given",
+            created=source.place,
+            remedy='frame.withColumn("id", frame.id.cast("bigint")) for each column of texts',
+        )
 
 
 def _require_end(source: Source, change: Any) -> None:
