@@ -23,7 +23,7 @@ from ebbflow.engine.runtime.tables import (
     read_table,
     refuse_table,
 )
-from ebbflow.engine.runtime.values.check import canonical_rows
+from ebbflow.engine.runtime.values.check import canonical_rows, tester
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
@@ -42,7 +42,10 @@ def read(source: Source, change: Any, *, check: bool = True, parse: bool = False
     ({1: 2, 2: 1}, {1: -1})
     """
     if isinstance(change, ZSet):
-        return _typed(source, _kept(source, weights_of(change)), check, parse)
+        weights = weights_of(change)
+        if check and source.narrow is None and tester(source.type)(weights):
+            return weights
+        return _typed(source, _kept(source, weights), check, parse)
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         if not {int}.issuperset(map(type, weights.values())) or not all(weights.values()):

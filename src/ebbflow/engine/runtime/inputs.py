@@ -117,7 +117,7 @@ class CheckedInput(InputState):
         self._prepare = prepare
 
     def apply(self, change: Any) -> Weights:
-        weights = super().apply(change)
+        weights = read(self.source, change)
         if self._prepare is not None:
             self._prepare(weights)
         return weights

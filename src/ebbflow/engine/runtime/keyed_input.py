@@ -10,6 +10,7 @@ from ebbflow.algebra.value import function_name
 from ebbflow.change.fields import edited_fields, follower
 from ebbflow.change.requests import IGNORE, LAST, Feed, Forget, Request, Upsert
 from ebbflow.change.requests import DeleteKeys as Delete
+from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.edits import edited_row, other_key
 from ebbflow.engine.runtime.events import (
     DELETE_ONCE,
@@ -78,7 +79,7 @@ class KeyedInput(InputState):
 
     def apply(self, change: Any) -> Weights:
         """Be ready to apply a change; it must leave at most one row of each key."""
-        weights = super().apply(change)
+        weights = read(self.source, change, check=self.checks)
         if len(weights) > FEW and self._in_one(weights):
             return weights
         rows = self.rows
