@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.decimals import WIDE, plain
 from ebbflow.engine.runtime.table.column_types import Column
 from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, in_list
 from ebbflow.nan import NAN, loads_each
@@ -42,11 +43,18 @@ def rows_of(row_type: Any, lists: list[list[Any]], count: int) -> list[Any]:
 
 def _read_numbers(column: Column, array: Any) -> list[Any]:
     numbers = array.to_numpy(zero_copy_only=False)
-    found: list[Any] = numbers.tolist()
-    if column.form == "float":
+    if column.form != "float":
+        return numbers.tolist()  # type: ignore[no-any-return]
+    found: list[Any] = (numbers + 0.0).tolist()  # there is one zero
+    if (numbers != numbers).any():
         for i in (numbers != numbers).nonzero()[0].tolist():
             found[i] = NAN
     return found
+
+
+def _read_decimals(column: Column, array: Any) -> list[Any]:
+    found: list[Any] = array.to_pylist()
+    return list(map(plain, found)) if column.digits == WIDE else found
 
 
 def _read_plain(column: Column, array: Any) -> list[Any]:
@@ -111,7 +119,8 @@ def _read_records(column: Column, array: Any) -> list[Any]:
 
 _READ: dict[str, Callable[[Column, Any], list[Any]]] = {
     **dict.fromkeys(("int", "float", "bool"), _read_numbers),
-    **dict.fromkeys(("text", "bytes", "date", "time", "decimal"), _read_plain),
+    **dict.fromkeys(("text", "bytes", "date", "time"), _read_plain),
+    "decimal": _read_decimals,
     "instant": _read_instants,
     "any": _read_pickles,
     "list": _read_lists,

@@ -143,10 +143,19 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         return array
     if is_.is_dictionary(array.type):
         return _decoded(name, column, array)
+
+    def made(some: Any) -> Any:
+        if column.form == "decimal" and is_.is_integer(
+            some.type
+        ):  # Arrow asks for room for any int
+            scale = column.digits[1]
+            some = some.cast(pa.decimal128(min(20 + scale, 38), scale))
+        return some.cast(wanted)
+
     try:
-        return array.cast(wanted)
+        return made(array)
     except pa.ArrowException as error:
-        at = first_bad(array, lambda some: some.cast(wanted))
+        at = first_bad(array, made)
         if at is None:
             raise _wrong_type(name, array, column) from error
         raise WrongColumn(
@@ -263,7 +272,8 @@ def _castable(found: Any, column: Column, loose: bool) -> bool:
         return True
     match column.form:
         case "int":
-            fits = is_.is_integer(found) or (loose and is_.is_floating(found))
+            fits = is_.is_integer(found) or is_.is_boolean(found)
+            fits = fits or (loose and is_.is_floating(found))
         case "float":
             fits = is_.is_floating(found) or is_.is_integer(found)
         case "list" | "set":
