@@ -105,7 +105,7 @@ def followed(mode: str, seeds: range, made: Any = program, of: type[View] = Mixe
 
 @pytest.mark.parametrize("mode", MODES)
 def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[str]) -> None:
-    followed(mode, range(16 * MORE))
+    followed(mode, range(24 * MORE))
     assert seen["epochs"] > 40, seen
     for each in ("Reduce", "Arrange", "Join", "Semi", "Distinct"):
         assert seen[f"Stored{each}Stage"] > 3, seen

@@ -91,10 +91,9 @@ def test_changes_that_cannot_be_are_refused_with_what_to_write(spark: Any, tmp_p
         with pytest.raises(ChangeError, match="a streaming DataFrame has no end") as caught:
             view.step(orders=stream)
         assert caught.value.remedy.startswith("view.stream(orders=...)")
-        for keys in ([1, 2], {1, 2}, spark.range(1)):
-            with pytest.raises(ChangeError, match="delete: a key of input 'orders'") as caught:
-                view.input("orders").delete(keys)
-            assert "delete(*keys)" in caught.value.remedy
+        with pytest.raises(ChangeError, match="delete: a key of input 'orders'") as caught:
+            view.input("orders").delete(spark.range(1))
+        assert "delete(*keys)" in caught.value.remedy
         with pytest.raises(AbsentRow, match="a key was deleted twice"):
             view.input("orders").delete(1, 1)
         view.input("orders").delete()

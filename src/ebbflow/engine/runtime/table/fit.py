@@ -21,6 +21,7 @@ import pyarrow.types as is_
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
+from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
@@ -88,7 +89,7 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
         raise _wrong_type(name, array, column)
     if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
         array = array.fill_null(NAN)
-    if array.null_count and not column.optional:
+    if array.null_count and not _may_be_null(source, name, column):
         raise WrongColumn(
             f"column {name!r} is null in {_first_of(array.is_null())}, and its hint is {column}",
             f"{column} | None as the hint, where None may be; or leave those rows out",
@@ -102,6 +103,13 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     if choices:
         _require_chosen(name, made, choices)
     return made
+
+
+def _may_be_null(source: Source, name: str, column: Column) -> bool:
+    if column.form != "any":
+        return column.optional
+    hint = (fields_of(source.type) or {VALUE: source.type})[name]
+    return rule_of(hint).is_canonical(None)
 
 
 def require_keys(name: str, made: Any) -> None:
