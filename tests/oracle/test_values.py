@@ -26,6 +26,7 @@ import pyarrow as pa
 import pytest
 
 import ebbflow as ef
+from ebbflow.engine.runtime.values import rules
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.record import record
 
@@ -55,6 +56,7 @@ class Point(NamedTuple):
     y: float
 
 
+ROOT = Path(__file__).resolve().parents[2]
 REFUSED = "refused"
 AT = datetime(2026, 5, 1, 12, 30)
 INSTANT = AT.replace(tzinfo=UTC)
@@ -356,3 +358,13 @@ def test_the_rows_of_a_csv_reader_are_refused_until_they_are_parsed() -> None:
         assert len(view.value["rows"]) == 2
         view.step(i=ef.delete(["2"], parse=True))
         assert [row.most for row in view.value["most"]] == [3]
+
+
+def test_the_page_has_the_table_of_rules() -> None:
+    page = (ROOT / "docs" / "howto" / "values.md").read_text().splitlines()
+    table = [line for line in (rules.__doc__ or "").splitlines() if line.startswith("|")]
+    assert [line for line in table if line not in page] == []
+    named = " ".join(table)
+    assert [rule.name for rule in rules.RULES.values() if f"`{rule.name}`" not in named] == [
+        "complex", "None",
+    ]  # fmt: skip
