@@ -175,6 +175,29 @@ def of_units(size: int, units: int) -> tuple[int, Any]:
     return spread(_short(Total(size, units >> spare, UNIT - spare, size)))
 
 
+def of_decimal_units(size: int, units: int, scale: int) -> tuple[int, Any]:
+    """The sum of `size` Decimals of this scale, which is so many units, spread.
+
+    >>> total = plus(plus(NOTHING, Decimal("1.50"), 1), Decimal("0.25"), 1)
+    >>> of_decimal_units(2, 175, 2) == spread(total), decimal_units(total, 2)
+    (True, 175)
+    """
+    if not size:
+        return 0, 0
+    return size, Total(size, 0, 0, 0, Rest(decimals=size, digits=((-scale, units, size),)))
+
+
+def decimal_units(total: Any, scale: int) -> int | None:
+    """How many units of this scale a sum of Decimals is; None where it is no whole number."""
+    if type(total) is not Total or total.rest is None or total.floats or total.scale:
+        return None
+    rest = total.rest
+    if rest != Rest(decimals=total.size, digits=rest.digits) or total.size != rest.decimals:
+        return None
+    units, found = _units(rest.digits, total.whole)
+    return units * 10 ** (scale - found) if found <= scale else None
+
+
 def _plus(total: Total, x: Any, n: int) -> Total:
     size, whole, scale, floats, rest = total
     if isinstance(x, int):

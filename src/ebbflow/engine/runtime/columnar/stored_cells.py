@@ -19,6 +19,7 @@ from ebbflow.engine.runtime.columnar.packed import BYTES, GroupValues, pack, unp
 from ebbflow.engine.runtime.columnar.slots import (
     Accumulated,
     AllValues,
+    DecimalTotal,
     FirstValue,
     Number,
     Others,
@@ -29,9 +30,11 @@ from ebbflow.engine.runtime.columnar.slots import (
 from ebbflow.engine.runtime.columnar.written import KeptNumbers
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arrow_words import arrow_column, arrow_words
+from ebbflow.kernel.decimal_words import texts_of_words, words_of_texts
 from ebbflow.kernel.groups import Groups
-from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
-from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode
+from ebbflow.kernel.words import LARGEST, NULL, Texts, WordForm, encoded
+from ebbflow.reducer import exact
+from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode, encode
 
 Found = tuple[str, Any]
 """A column that was found: its encoding, and the values."""
@@ -43,6 +46,7 @@ ENCODINGS = {
     "text": {"text", "text64"},
     "date": {"date16", "date"},
     "time": {"time"},
+    "decimal": {"decimal"},
 }
 """For each form of words the columns that can be read as they are."""
 
@@ -101,9 +105,41 @@ def cell_of(parts: Sequence[Sequence[Slot]], groups: Groups) -> StoredCell:
 def words_of(found: Found, form: WordForm, texts: Texts) -> Any:
     """A column that was found, as words."""
     encoding, column = found
+    if encoding == form.name == "decimal":
+        words = words_of_texts(column, form.scale)
+        if column.null_count:
+            if not form.optional:
+                raise DoesNotFit("None in a field of decimal")
+            words[np.asarray(column.is_null())] = NULL
+        return words
     if encoding in ENCODINGS[form.name]:
         return arrow_words(form, column, texts)
     return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
+
+
+def stored_column(form: WordForm, words: Any, texts: Texts) -> Any:
+    """Words as the column that is stored: of Decimals their texts."""
+    words = np.ascontiguousarray(words)
+    if form.digits is None:
+        return arrow_column(form, words, texts)
+    absent = words == NULL if form.optional else None
+    return texts_of_words(words, form.scale, absent)
+
+
+def _decimal_total(size: int, units: int, scale: int) -> Any:
+    return exact.stored(exact.of_decimal_units(size, units, scale))[1]
+
+
+def _decimal_units(column: Found, scale: int) -> list[int]:
+    """Sums of Decimals that are stored, in units."""
+    encoding, array = column
+    units = [
+        0 if total is None else exact.decimal_units(total, scale)
+        for total in decode(ColumnShape("one", (encoding,)), [array])
+    ]
+    if any(each is None or abs(each) > LARGEST for each in units):
+        raise DoesNotFit("a sum that has no columns")
+    return units  # type: ignore[return-value]
 
 
 def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
@@ -117,8 +153,12 @@ def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
             return "bytes", _packed(cells[:, places], known)
         case Accumulated(places, kept):
             return _accumulators(cells[:, places], kept)
+        case DecimalTotal(counted, total, scale):
+            sums = zip(cells[:, counted].tolist(), cells[:, total].tolist(), strict=True)
+            shape, (column,) = encode([_decimal_total(*each, scale) for each in sums])
+            return shape.encodings[0], column
         case FirstValue(at, form):
-            return form.name, arrow_column(form, np.ascontiguousarray(cells[:, at]), texts)
+            return form.name, stored_column(form, cells[:, at], texts)
     return "none", pa.nulls(len(cells))
 
 
@@ -133,6 +173,8 @@ def _fill(slot: Slot, cells: Any, column: Found, texts: Texts) -> None:
             cells[:, places] = _unpacked(column, len(places))
         case Accumulated(places, kept):
             cells[:, places] = _of_accumulators(column, kept, texts)
+        case DecimalTotal(_, total, scale):
+            cells[:, total] = _decimal_units(column, scale)
         case FirstValue(at, form):
             cells[:, at] = words_of(column, form, texts)
 
