@@ -30,6 +30,7 @@ from ebbflow.expression.node import (
     Operation,
     Record,
     Row,
+    Tuple,
 )
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
@@ -244,13 +245,16 @@ class _Compiler:
         return Computed(form, (GIVEN, computed))
 
     def _among(self, of: Operation) -> Computed:
-        inside = of.args[1]
-        known = isinstance(inside, Constant) and isinstance(inside.value, (tuple, list, frozenset))
-        if not known:
+        inside, values = of.args[1], None
+        if isinstance(inside, Tuple) and all(isinstance(each, Constant) for each in inside.items):
+            values = [each.value for each in inside.items if isinstance(each, Constant)]
+        elif isinstance(inside, Constant) and isinstance(inside.value, (tuple, list, frozenset)):
+            values = list(inside.value)
+        if values is None:
             raise NotInColumns(f"{of.op} in {of.text()}")
         one = self(of.args[0])
         found = constant(WordForm("bool"), 0)
-        for value in inside.value:  # type: ignore[attr-defined]
+        for value in values:
             found = both("or", found, _compared("==", one, self._constant(value)))
         return found
 
