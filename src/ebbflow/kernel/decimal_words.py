@@ -88,7 +88,7 @@ def words_of_arrow(array: Any, digits: tuple[int, int]) -> Any:
     """
     import pyarrow as pa
 
-    if array.type != pa.decimal128(array.type.precision, digits[1]):
+    if not pa.types.is_decimal128(array.type) or array.type.scale != digits[1]:
         array = array.cast(pa.decimal128(MOST, digits[1]))
     if not len(array):
         return np.empty(0, np.int64)
