@@ -126,7 +126,10 @@ def words_of_texts(array: Any, scale: int) -> Any:
     [150, -1]
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
+    if pc.any(pc.match_substring(array, "E+")).as_py():  # of which Arrow loses digits
+        raise DoesNotFit(_OTHER)
     try:
         return words_of_arrow(array.cast(pa.decimal128(MOST, scale)), (MOST, scale))
     except pa.ArrowInvalid as error:

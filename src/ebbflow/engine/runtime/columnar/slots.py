@@ -35,7 +35,7 @@ class PackedCells(NamedTuple):
 
 
 class DecimalTotal(NamedTuple):
-    """One that is the sum of Decimals, in units of a scale, where some are `counted`; pickled."""
+    """One that is the sum of Decimals, in units of a scale, where some are `counted`: a Decimal."""
 
     counted: int
     total: int

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.decimals import MOST
 from ebbflow.engine.runtime.columnar.packed import BYTES, GroupValues, pack, unpack
 from ebbflow.engine.runtime.columnar.slots import (
     Accumulated,
@@ -32,9 +33,8 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arrow_words import arrow_column, arrow_words
 from ebbflow.kernel.decimal_words import texts_of_words, words_of_texts
 from ebbflow.kernel.groups import Groups
-from ebbflow.kernel.words import LARGEST, NULL, Texts, WordForm, encoded
-from ebbflow.reducer import exact
-from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode, encode
+from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
+from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode
 
 Found = tuple[str, Any]
 """A column that was found: its encoding, and the values."""
@@ -126,22 +126,6 @@ def stored_column(form: WordForm, words: Any, texts: Texts) -> Any:
     return texts_of_words(words, form.scale, absent)
 
 
-def _decimal_total(size: int, units: int, scale: int) -> Any:
-    return exact.stored(exact.of_decimal_units(size, units, scale))[1]
-
-
-def _decimal_units(column: Found, scale: int) -> list[int]:
-    """Sums of Decimals that are stored, in units."""
-    encoding, array = column
-    units = [
-        0 if total is None else exact.decimal_units(total, scale)
-        for total in decode(ColumnShape("one", (encoding,)), [array])
-    ]
-    if any(each is None or abs(each) > LARGEST for each in units):
-        raise DoesNotFit("a sum that has no columns")
-    return units  # type: ignore[return-value]
-
-
 def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
     match slot:
         case Number(at):
@@ -154,9 +138,8 @@ def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
         case Accumulated(places, kept):
             return _accumulators(cells[:, places], kept)
         case DecimalTotal(counted, total, scale):
-            sums = zip(cells[:, counted].tolist(), cells[:, total].tolist(), strict=True)
-            shape, (column,) = encode([_decimal_total(*each, scale) for each in sums])
-            return shape.encodings[0], column
+            sums = np.ascontiguousarray(cells[:, total])
+            return "decimal", texts_of_words(sums, scale, cells[:, counted] == 0)
         case FirstValue(at, form):
             return form.name, stored_column(form, cells[:, at], texts)
     return "none", pa.nulls(len(cells))
@@ -174,7 +157,8 @@ def _fill(slot: Slot, cells: Any, column: Found, texts: Texts) -> None:
         case Accumulated(places, kept):
             cells[:, places] = _of_accumulators(column, kept, texts)
         case DecimalTotal(_, total, scale):
-            cells[:, total] = _decimal_units(column, scale)
+            sums = words_of(column, WordForm("decimal", True, (MOST, scale)), texts)
+            cells[:, total] = np.where(sums == NULL, 0, sums)
         case FirstValue(at, form):
             cells[:, at] = words_of(column, form, texts)
 
