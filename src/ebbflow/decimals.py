@@ -320,7 +320,7 @@ def units(value: Any, scale: int) -> int:
 
 
 def of_units(units: int, scale: int) -> Decimal:
-    """The Decimal of so many units of its last digit: the other way round.
+    """The Decimal of a number of units of its last digit; the inverse of `units`.
 
     >>> of_units(150, 2)
     Decimal('1.50')

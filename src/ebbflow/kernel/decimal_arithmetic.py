@@ -37,7 +37,7 @@ _WITH_SCALE = ("int", "bool", "decimal")
 
 
 def on_decimals(of: DecimalOperation, parts: Sequence[Computed]) -> Computed:
-    """An operation on numbers, of which some are Decimals."""
+    """Return the result of an operation on Decimals and ints."""
     for part in parts:
         if part.form.name not in _WITH_SCALE:
             raise NotInColumns(f"{of.op} of a {part.form.name} in {of.text()}")
@@ -70,7 +70,7 @@ def _at_scale(of: Computed, scale: int) -> Computed:
 
 
 def whole_part(of: Computed) -> Computed:
-    """A Decimal without what is after the point."""
+    """Return a Decimal without the digits after the point, as an int."""
     return Computed(WordForm("int"), (TRUNCATE, required(of).how, _power(of.form.scale)))
 
 
@@ -92,7 +92,7 @@ def _power(places: int) -> Instruction:
 
 
 def _more(how: Instruction, places: int) -> Instruction:
-    """Words with so many more digits after the point."""
+    """Return words with `places` more digits after the point."""
     if places == 0:
         return how
     if how[0] == WORD:
@@ -104,7 +104,7 @@ def _more(how: Instruction, places: int) -> Instruction:
 
 
 def _fewer(how: Instruction, places: int) -> Instruction:
-    """Words with so many fewer, rounded half up."""
+    """Return words with `places` fewer digits, rounded half up."""
     return how if places == 0 else (SCALE, how, _ONE, _power(places))
 
 

@@ -20,7 +20,7 @@ from ebbflow.decimals import MOST, WIDE
 from ebbflow.kernel import DoesNotFit
 
 MOST_PLACES = 18
-"""A word holds a Decimal of at most so many digits after the point."""
+"""The largest scale of a Decimal in a word."""
 POWERS = [10**at for at in range(19)]
 """The powers of ten that are words."""
 _WORDS = 1 << 63
@@ -119,7 +119,7 @@ def arrow_of_words(words: Any, digits: tuple[int, int], absent: Any = None) -> A
 
 
 def words_of_texts(array: Any, scale: int) -> Any:
-    """The words of Decimals that Arrow has as texts, as they are stored; null ones are undefined.
+    """Return the words of Decimals that are stored as texts; those of nulls are undefined.
 
     >>> import pyarrow as pa
     >>> words_of_texts(pa.array(["1.50", "-0.01"], pa.large_utf8()), 2).tolist()
@@ -128,7 +128,7 @@ def words_of_texts(array: Any, scale: int) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pc.any(pc.match_substring(array, "E+")).as_py():  # of which Arrow loses digits
+    if pc.any(pc.match_substring(array, "E+")).as_py():  # Arrow loses digits of these
         raise DoesNotFit(_OTHER)
     try:
         return words_of_arrow(array.cast(pa.decimal128(MOST, scale)), (MOST, scale))
@@ -137,7 +137,7 @@ def words_of_texts(array: Any, scale: int) -> Any:
 
 
 def texts_of_words(words: Any, scale: int, absent: Any = None) -> Any:
-    """Words as the texts by which Decimals are stored; null where they are `absent`.
+    """Return words as texts, which is how Decimals are stored; null where they are `absent`.
 
     >>> texts_of_words(np.array([150, 0]), 2).to_pylist()
     ['1.50', '0.00']

@@ -17,14 +17,13 @@ from ebbflow.kernel.words import LARGEST
 
 SCALE, EXACT_QUOTIENT, TRUNCATE, REST, WITHIN = range(25, 30)
 """Instructions (see `ebbflow.kernel.instructions`): `a * b / c` rounded half up; `a / b`, wrong
-where something is left; `a / b` without what is left; what is left then; and `a`, wrong unless it
-is between -b and b."""
+if there is a rest; `a / b` without its rest; the rest; and `a`, wrong unless `-b < a < b`."""
 
 
 @inlined
 def divided_by(high: Any, low: Any, by: Any) -> Any:
-    """A number of 128 bits divided by one of 63 that is larger than its upper word: the quotient,
-    and what is left."""
+    """A number of 128 bits divided by one of 63 that is larger than its upper word: the quotient
+    and the rest."""
     half, lows = np.uint64(32), np.uint64(0xFFFFFFFF)
     spare = np.uint64(64 - bits_of(by))
     v = np.uint64(by) << spare

@@ -186,7 +186,7 @@ def of_units(size: int, units: int) -> tuple[int, Any]:
 
 
 def of_decimal_units(size: int, units: int, scale: int) -> tuple[int, Any]:
-    """The sum of `size` Decimals of this scale, which is so many units, spread.
+    """The sum of `size` Decimals of this scale, given in `units`, spread.
 
     >>> total = plus(plus(NOTHING, Decimal("1.50"), 1), Decimal("0.25"), 1)
     >>> of_decimal_units(2, 175, 2) == spread(total)

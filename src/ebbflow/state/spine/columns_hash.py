@@ -159,7 +159,7 @@ def _floats(column: Any) -> Words:
 
 def _decimals(column: Any) -> Words | None:
     """Of Decimals as texts; None where some have too many digits."""
-    if pc.any(pc.match_substring(column, "E+")).as_py():  # of which Arrow loses digits
+    if pc.any(pc.match_substring(column, "E+")).as_py():  # Arrow loses digits of these
         return None
     try:
         units = column.cast(_UNITS)
