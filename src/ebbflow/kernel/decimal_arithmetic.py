@@ -18,18 +18,14 @@ from ebbflow.kernel.forms import LARGEST, WordForm, decimal_form
 from ebbflow.kernel.instructions import (
     ADD,
     CHOICE,
-    EXACT_QUOTIENT,
     MAGNITUDE,
     MULTIPLY,
     NEGATE,
-    REST,
-    SCALE,
     SUBTRACT,
-    TRUNCATE,
-    WITHIN,
     WORD,
     Instruction,
 )
+from ebbflow.kernel.scaled import EXACT_QUOTIENT, REST, SCALE, TRUNCATE, WITHIN
 from ebbflow.kernel.words import NULL
 
 _ONE: Instruction = (WORD, 1)
