@@ -34,6 +34,14 @@ from ebbflow.engine.runtime.reader.stored import noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
+from ebbflow.engine.runtime.sinks.changed import (
+    GAP,
+    PROGRAM,
+    UnknownChange,
+    gap_note,
+    program_lines,
+    staged_differences,
+)
 from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Lost, StateError, Text, cause_of
@@ -94,13 +102,17 @@ class Disk:
         self._settling = False
         self._end: finalize[..., Any] | None = None
         self.ages = Ages(keep_for, self.store.notes)
-        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", TIMES)
+        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", PROGRAM, TIMES)
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
             program.batches.attach(self.store)
             self.done = noted(self.files)
             """The last epoch that each sink has had."""
+            if self.extra.get(GAP, {}).get("epoch", 0) < (
+                needed(self.done) or self.store.epoch + 1
+            ):
+                self.extra.pop(GAP, None)
             self.log = ChangeLog(self.store, program, keep_epochs) if log else None
             self._open()
         except BaseException:
@@ -125,8 +137,8 @@ class Disk:
                 store.drop(name)
             epoch = store.epoch + 1
             young = self._keep_young(epoch)
-            if not fresh and self.log is not None and self._outputs_in(known):
-                self._stage_log(epoch, {}, young)
+            if not fresh:
+                self._stage_change_of_program(epoch, known, young)
             store.commit(epoch, self.notes())
             self.settle()
         self.converted = tuple(each.said for each in self._conversions.values())
@@ -175,6 +187,7 @@ class Disk:
             "rows": rows_of_inputs(self.program),
             "schemas": self.schemas,
             "outputs": noted_outputs(self.program),
+            PROGRAM: program_lines(self.program.plan),
         }
 
     # ---- epochs ----
@@ -216,14 +229,30 @@ class Disk:
 
     def _stage_log(self, epoch: int, deltas: OutputDeltas, young: range) -> None:
         if self.log is not None:
-            first = needed(self.done)
-            first = first if not young else min(young[0], epoch if first is None else first)
-            self.log.stage(epoch, deltas, first)
+            self.log.stage(epoch, deltas, self._first_needed(epoch, young))
             warn_of_late(self.done, epoch, self.place)
 
-    def _outputs_in(self, known: set[str]) -> bool:
-        """Whether all outputs are what they were, in a state with these parts."""
-        return all(self._part_of(name).name in known for name in self.program.outputs)
+    def _first_needed(self, epoch: int, young: range) -> int | None:
+        """The first epoch whose change is needed: by a sink, or because it is too young to go."""
+        first = needed(self.done)
+        return first if not young else min(young[0], epoch if first is None else first)
+
+    def _stage_change_of_program(self, epoch: int, known: set[str], young: range) -> None:
+        """Stage what the changed program changes in the outputs as the change of the epoch that
+        opens it, or note that this is not known (`sinks.changed`). `known` are the parts of the
+        state."""
+        log, outputs = self.log, self.program.outputs
+        if log is None:
+            return
+        changed = [name for name in outputs if self._part_of(name).name not in known]
+        deltas: OutputDeltas = {}
+        if changed and log.keeps(epoch, self._first_needed(epoch, young)):
+            try:
+                deltas = staged_differences(self.store, self.program, log, changed)
+            except UnknownChange as error:
+                self.extra[GAP] = gap_note(epoch, error, self.store.notes, self.program.plan)
+                return
+        self._stage_log(epoch, deltas, young)
 
     def _part_of(self, name: str) -> StatePart:
         """The part that an output is read from."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ebbflow.engine.runtime.reader.logged import CHANGES
-from ebbflow.engine.runtime.sinks.sink import note, noted
+from ebbflow.engine.runtime.sinks.sink import note, noted, restarting
 from ebbflow.engine.runtime.upkeep.inspect import TRIES
 from ebbflow.errors import Damaged, StateError, Text
 from ebbflow.state.spine import Files, Ref, Snapshot, Store, live_snapshot
@@ -53,6 +53,7 @@ def copy(files: Files, other: Files, epoch: int | None = None, *, sinks: bool = 
 def _copy(files: Files, other: Files, epoch: int | None, sinks: bool) -> Manifest:
     for tries in range(TRIES):
         had = noted(files) if sinks else {}  # before the epoch: a sink has never had a later one
+        again = restarting(files)
         found = live_snapshot(
             files, epoch, wanted=lambda it: {operator for operator, _ in it.names()}
         )
@@ -68,7 +69,7 @@ def _copy(files: Files, other: Files, epoch: int | None, sinks: bool) -> Manifes
     made = _write(found, other, notes)
     for name, last in had.items():
         if last <= made.epoch:
-            note(other, name, last)
+            note(other, name, last, restart=name in again)
     other.settle()
     return made
 

@@ -27,11 +27,11 @@ from uuid import uuid4
 from ebbflow.engine.runtime.batches import SPINE
 from ebbflow.engine.runtime.reader.logged import CHANGES
 from ebbflow.engine.runtime.sinks.log import PREFIX
-from ebbflow.engine.runtime.sinks.sink import forget_sink, noted, spans
+from ebbflow.engine.runtime.sinks.sink import forget_sink, note, noted, require_noted, spans
 from ebbflow.engine.runtime.upkeep.copies import copy_file, require_state
 from ebbflow.engine.runtime.upkeep.inspect import Inspection, inspect, label_of
 from ebbflow.errors import StateError, Text
-from ebbflow.state.spine import Files
+from ebbflow.state.spine import Files, live_snapshot
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Manifest, epochs, own
 from ebbflow.state.spine.snapshot import Name
 
@@ -250,5 +250,19 @@ def end_sink(files: Files, name: str) -> None:
     files.lock()
     try:
         forget_sink(files, noted(files), name)
+    finally:
+        files.unlock()
+
+
+def restart_sink(files: Files, name: str) -> int:
+    """Have a sink begin again when it is added the next time: its target is rewritten. Gives the
+    epoch from which on changes are kept for it. Nobody may have the state open."""
+    require_state(files)
+    files.lock()
+    try:
+        require_noted(noted(files), name)
+        epoch = live_snapshot(files).epoch
+        note(files, name, epoch, restart=True)
+        return epoch
     finally:
         files.unlock()
