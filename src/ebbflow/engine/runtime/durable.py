@@ -30,7 +30,7 @@ from ebbflow.engine.runtime.convert.rows import Conversion, schema_of
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
-from ebbflow.engine.runtime.reader.stored import noted_outputs
+from ebbflow.engine.runtime.reader.stored import MEANT, noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
@@ -128,17 +128,18 @@ class Disk:
             self._conversions = conversions_to(self, store.notes)
         known = set() if fresh else set(store.notes["parts"])
         mine = set(program.names)
+        changed = [] if fresh else self.changed_outputs(store.notes)
         program.attach(store, limited=self._in_part())
         if not fresh and not mine <= known:
             require_rebuildable(self, mine - known)
             self.rebuilt = self._rebuild(mine - known)
-        if fresh or known != mine:
+        if fresh or known != mine or changed:
             for name in known - mine:
                 store.drop(name)
             epoch = store.epoch + 1
             young = self._keep_young(epoch)
             if not fresh:
-                self._stage_change_of_program(epoch, known, young)
+                self._stage_change_of_program(epoch, changed, young)
             store.commit(epoch, self.notes())
             self.settle()
         self.converted = tuple(each.said for each in self._conversions.values())
@@ -237,15 +238,25 @@ class Disk:
         first = needed(self.done)
         return first if not young else min(young[0], epoch if first is None else first)
 
-    def _stage_change_of_program(self, epoch: int, known: set[str], young: range) -> None:
-        """Stage what the changed program changes in the outputs as the change of the epoch that
-        opens it, or note that this is not known (`sinks.changed`). `known` are the parts of the
-        state."""
-        log, outputs = self.log, self.program.outputs
+    def changed_outputs(self, notes: Mapping[str, Any]) -> list[str]:
+        """The outputs that are others than in the epoch that has these notes."""
+        parts, noted = notes.get("parts", {}), notes.get("outputs", {})
+
+        def same(name: str) -> bool:
+            part = self._part_of(name)
+            if part is not None:
+                return part.name in parts
+            now = self._noted["outputs"][name]
+            return bool({MEANT: now[MEANT], **noted.get(name, {})} == now)
+
+        return [name for name in self.program.outputs if not same(name)]
+
+    def _stage_change_of_program(self, epoch: int, changed: list[str], young: range) -> None:
+        """Stage what the changed program changes in these outputs as the change of the epoch that
+        opens it, or note that this is not known (`sinks.changed`)."""
+        log, deltas = self.log, dict[str, Any]()
         if log is None:
             return
-        changed = [name for name in outputs if self._part_of(name).name not in known]
-        deltas: OutputDeltas = {}
         if changed and log.keeps(epoch, self._first_needed(epoch, young)):
             try:
                 deltas = staged_differences(self.store, self.program, log, changed)
@@ -254,10 +265,11 @@ class Disk:
                 return
         self._stage_log(epoch, deltas, young)
 
-    def _part_of(self, name: str) -> StatePart:
-        """The part that an output is read from."""
+    def _part_of(self, name: str) -> StatePart | None:
+        """The part that an output is read from; None where it is computed from inputs."""
         reader = self._reader(name)
-        return self.program.part(self._rows(name) if reader is None else reader.cells)
+        owner = self._rows(name) if reader is None else reader.cells
+        return None if owner is None else self.program.part(owner)
 
     def _reader(self, name: str) -> Any:
         """The stage that has an output as its state, where one has; that of the row path."""
@@ -349,6 +361,7 @@ class Disk:
             for name, output in outputs.items():
                 reader = self._reader(name)
                 part = self._part_of(name)
+                assert part is not None
                 if part.name not in known:
                     raise StateError(
                         f"output {name!r} was another one at epoch {epoch}: the program has "

@@ -18,6 +18,7 @@ from difflib import ndiff
 from typing import Any
 
 from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.reader.scan import output_rows
 from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.engine.runtime.rows import OutputDeltas, Weights
 from ebbflow.engine.runtime.sinks.log import ChangeLog
@@ -70,6 +71,18 @@ def output_differences(
     return found
 
 
+def require_known(old: Snapshot, plan: Plan, outputs: Iterable[str]) -> None:
+    """Refuse outputs whose difference from those in a state cannot be known."""
+    noted = old.notes.get("outputs", {})
+    for name in outputs:
+        if name in noted:
+            require_same_columns(name, noted[name], plan)
+            try:
+                output_rows(old, name)
+            except EbbflowError as error:
+                raise _unknown(error) from error
+
+
 def require_same_columns(name: str, noted: Mapping[str, Any], plan: Plan) -> None:
     """Refuse a difference between rows of two types, whatever their classes are called."""
     now = stored_type(plan.outputs[name].type)
@@ -100,12 +113,16 @@ def _rows_before(old: Snapshot, name: str, output: StoredOutput, row_type: Any) 
     try:
         rows = output.read(old)
     except EbbflowError as error:
-        why = error.facts.get("why", "")
-        raise UnknownChange(f"{error.what}{f': {why}' if why else ''}") from error
+        raise _unknown(error) from error
     if not _has_dataclass(row_type):
         return rows  # a NamedTuple equals one of another class
     made, weights = from_arrow(to_arrow(list(rows), rows.values(), output.type), row_type)
     return dict(zip(made, weights, strict=True))
+
+
+def _unknown(error: EbbflowError) -> UnknownChange:
+    why = error.facts.get("why", "")
+    return UnknownChange(f"{error.what}{f': {why}' if why else ''}")
 
 
 def _has_dataclass(hint: Any) -> bool:

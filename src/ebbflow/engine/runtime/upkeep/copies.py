@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ebbflow.engine.runtime.reader.logged import CHANGES
+from ebbflow.engine.runtime.reader.logged import CHANGES, DIFFERENCES
 from ebbflow.engine.runtime.sinks.sink import note, noted, restarting
 from ebbflow.engine.runtime.upkeep.inspect import TRIES
 from ebbflow.errors import Damaged, StateError, Text
@@ -65,7 +65,8 @@ def _copy(files: Files, other: Files, epoch: int | None, sinks: bool) -> Manifes
                 raise Damaged(
                     f"{error.filename} is missing", remedy="ebbflow state verify"
                 ) from None
-    notes = {**found.notes, CHANGES: kept} if CHANGES in found.notes else found.notes
+    notes = {**found.notes, CHANGES: kept} if CHANGES in found.notes else dict(found.notes)
+    notes.pop(DIFFERENCES, None)
     made = _write(found, other, notes)
     for name, last in had.items():
         if last <= made.epoch:
@@ -78,10 +79,11 @@ def _copy_changes(files: Files, other: Files, snapshot: Snapshot) -> dict[str, A
     """Copy the files of a Spark view's change log; what it says of epochs that can be read."""
     source, target = files.folder(CHANGES), other.folder(CHANGES)
     entries: Mapping[str, Any] = snapshot.notes.get(CHANGES, {})
+    older = snapshot.notes.get(DIFFERENCES, {})
     kept = {
         epoch: entry
         for epoch, entry in entries.items()
-        if None not in entry.values() or int(epoch) == snapshot.epoch
+        if None not in entry.values() or (int(epoch) == snapshot.epoch and epoch not in older)
     }
     for entry in kept.values():
         for listed in entry.values():
