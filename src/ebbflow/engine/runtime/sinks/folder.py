@@ -127,6 +127,8 @@ class FolderSink(Sink):
                 for old in there:
                     make_folders(before, self.permissions)
                     os.rename(place / f"{EPOCH}={old}", _free(before / f"{EPOCH}={old}"))
+                if there:
+                    settle(before)
                 os.rename(folder, place / f"{EPOCH}={epoch}")
             settle(place)
 

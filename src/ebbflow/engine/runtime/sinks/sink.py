@@ -318,6 +318,8 @@ def note(files: Files, name: str, epoch: int, *, restart: bool = False) -> None:
     this epoch or a later one."""
     said = {"sink": name, "epoch": epoch} | ({"restart": True} if restart else {})
     files.replace(_file(name), json.dumps(said))
+    if restart:
+        files.settle()  # before the target is changed
 
 
 def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:
