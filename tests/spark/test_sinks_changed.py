@@ -1,4 +1,4 @@
-"""A changed program and its sinks on Spark: the difference is one epoch, and a sink begins again."""
+"""A changed program and its sinks on Spark: the difference is one epoch; a sink begins again."""
 
 from __future__ import annotations
 

@@ -76,6 +76,7 @@ class TableSink(OutputSink):
 
         def write(cursor: Cursor[Any]) -> None:
             self._make_tables(cursor)
+            require_no_rounding(cursor, self._layout, self.name)
             table = quoted(self.table)
             if self.overwrite:
                 cursor.execute(f"DELETE FROM {table}")
