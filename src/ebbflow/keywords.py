@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import update_wrapper
+from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, TypeVar
 
-from ebbflow.errors import Text, UnknownArgument, place
+from ebbflow.errors import Text, UnknownArgument, place, value_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_VAR_KEYWORDS = 8
+_SEVERAL, _NAMED = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
 _OURS: dict[str, tuple[str, ...]] = {
     "by": ("order", "per", "on"),
     "key": ("on", "order", "per"),
@@ -55,12 +56,6 @@ def checked(f: F) -> F:
         created    <doctest ebbflow.keywords.checked[2]>:1
         try        order=...
     """
-    code = f.__code__
-    if code.co_flags & _VAR_KEYWORDS:
-        return f
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = [each for each in names if each != "self"]
-
     refused = wrong_arguments
 
     def call(*args: Any, **named: Any) -> Any:
@@ -69,32 +64,50 @@ def checked(f: F) -> F:
         except TypeError as error:
             if error.__traceback__.tb_next is not None:  # type: ignore[union-attr]
                 raise
-            raise refused(f, known, named, error) from None
+            raise refused(f, named, error) from None
 
     # doctest takes a function for one of the module whose globals it has
     there = FunctionType(call.__code__, f.__globals__, closure=call.__closure__)
     return update_wrapper(there, f)  # type: ignore[return-value]
 
 
-def wrong_arguments(
-    f: Any, known: list[str], named: dict[str, Any], error: TypeError
-) -> UnknownArgument:
+def wrong_arguments(f: Any, named: dict[str, Any], error: TypeError) -> UnknownArgument:
     """The error for a call with arguments that a function does not take."""
+    given = [each for each in signature(f).parameters.values() if each.name != "self"]
+    known = [each.name for each in given if each.kind not in (_SEVERAL, _NAMED)]
+    shown = Text(", ".join(_written(each) for each in given))
     name = next((each for each in named if each not in known), None)
-    if name is None:
-        first, only = f.__code__.co_argcount, set(f.__kwdefaults__ or ())
-        ours = [each for each in known if each not in f.__code__.co_varnames[:first]]
-        words = [f"{each}=..." if each in ours else each for each in known]
+    if name is None or any(each.kind is _NAMED for each in given):
         what = str(error).removeprefix(f.__qualname__.removesuffix(f.__name__))
-        needed = [word for word, each in zip(words, known, strict=True) if each not in only]
+        needed = [_written(each, needed=True) for each in given if each.default is each.empty]
         return UnknownArgument(
-            what, known=Text(", ".join(known)), created=place(),
-            remedy=f"{f.__name__}({', '.join(needed)})",
-        )  # fmt: skip
+            what, known=shown, created=place(), remedy=f"{f.__name__}({', '.join(needed)})"
+        )
     near = [each for each in _OURS.get(name, ()) if each in known]
     near = near or get_close_matches(name, known, n=1, cutoff=0.6)
-    value = repr(named[name]) if isinstance(named[name], str) else "..."
+    value = value_text(named[name]) if isinstance(named[name], str) else "..."
     return UnknownArgument(
-        f"{f.__name__}() has no argument {name!r}", known=Text(", ".join(known)), created=place(),
-        remedy=f"{near[0]}={value}" if near else "one of these",
+        f"{f.__name__}() has no argument {name!r}", known=shown, created=place(),
+        remedy=f"{near[0]}={value}" if near else _positional(f, given, known, named),
     )  # fmt: skip
+
+
+def _written(each: Parameter, needed: bool = False) -> str:
+    """A parameter in a list of those that are known, or in a call."""
+    if each.kind is _SEVERAL:
+        return each.name if needed else f"*{each.name}"
+    if each.kind is _NAMED:
+        return "name=..."
+    return f"{each.name}=..." if needed and each.kind is each.KEYWORD_ONLY else each.name
+
+
+def _positional(f: Any, given: list[Parameter], known: list[str], named: dict[str, Any]) -> str:
+    """The remedy where a name is like no parameter: values that were meant for the first one,
+    such as the key of `get(id=3)`, are given by their position."""
+    values = [value for name, value in named.items() if name not in known]
+    first = given[0] if given else None
+    if first is None or first.name in named or first.default is not first.empty:
+        return "one of these" if known else f"{f.__name__}()"
+    if first.kind is _SEVERAL:
+        return f"{f.__name__}({first.name})"
+    return f"{f.__name__}({value_text(values[0] if len(values) == 1 else tuple(values))})"

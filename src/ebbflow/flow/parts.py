@@ -8,7 +8,7 @@ in terms of the call the user wrote, which is passed along as its *shape*: `"gro
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from keyword import iskeyword
@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, Text, UnknownField, place
 from ebbflow.expression.callables import takes
-from ebbflow.flow import attributes, edited, types
+from ebbflow.flow import attributes, edited, types, written
 from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
@@ -30,6 +30,9 @@ from ebbflow.typevars import V
 
 Part = str | Callable[[V], Any] | tuple[Any, ...]
 """A part of a row of type V: a field, a function, or several in a tuple."""
+
+Instead = Callable[[str, str, Collection[str]], str]
+"""Finds the remedy for a text that is no field, given the shape of the call and the fields."""
 
 ROW = ("the row",)
 TWO_ROWS = ("the left row", "the right row")
@@ -46,7 +49,7 @@ def part(shape: str, node: Node, given: Any) -> Fn:
     if isinstance(given, Applied):
         return edited.part(shape, node, given)
     if isinstance(given, str):
-        field(shape, node, given)
+        field(shape, node, given, instead=written.instead)
     elif isinstance(given, (tuple, list)) and given:
         given = tuple([part(shape, node, each) for each in given])
     elif isinstance(given, Descending):
@@ -75,8 +78,9 @@ def part_type(node: Node, given: Any) -> Any:
     return inferred(given, node.type)
 
 
-def field(shape: str, node: Node, name: str) -> None:
-    """Refuse a field that the rows of a node do not have.
+def field(shape: str, node: Node, name: str, *, instead: Instead | None = None) -> None:
+    """Refuse a field that the rows of a node do not have. Where a function of the row is allowed
+    as well, `instead` finds the call that a text such as "price > 3" stands for.
 
     >>> from ebbflow.record import record
     >>> field("group_by({})", Source(name="orders", type=record("Order", city=str)), "ctiy")
@@ -97,12 +101,14 @@ def field(shape: str, node: Node, name: str) -> None:
             )
         return
     if name not in fields:
+        meant = "" if instead is None else instead(shape, name, fields)
         near = get_close_matches(name, fields, n=1, cutoff=0.5)
         raise UnknownField(
             f"{_call(shape, name)}: {rows_of(node)} have no field {name!r}",
             fields=Text(", ".join(fields) or "none"),
             created=place(),
-            remedy=_call(shape, near[0]) if near else "one of its fields, or a function of the row",
+            remedy=meant
+            or (_call(shape, near[0]) if near else "one of its fields, or a function of the row"),
         )
 
 
@@ -283,6 +289,8 @@ def named_parts(
                 f"{shape.format(name)}: a function here needs a name, to be a field",
                 f"{shape.partition('(')[0]}(..., name={name})",
             )
+        if not each.isidentifier():
+            field(shape, node, each, instead=written.unnamed)
         if each in parts:
             refuse(f"{_call(shape, each)}: the field {each!r} is given twice", "each field once")
         parts[each] = each

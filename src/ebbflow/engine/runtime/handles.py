@@ -27,8 +27,8 @@ from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.gate import LateRows, late_rows
 from ebbflow.engine.runtime.lookup import asked
 from ebbflow.flow.plan import Source
-from ebbflow.keywords import checked
 from ebbflow.notebook import page
+from ebbflow.public import Public
 from ebbflow.typevars import C
 from ebbflow.zset import trusted
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.view import BaseView
 
 
-class OutputHandle:
+class OutputHandle(Public):
     """One output of a view, to read it and to hear of it alone."""
 
     __slots__ = ("name", "view")
@@ -105,7 +105,7 @@ class OutputHandle:
         return f"<output {self.name} of {self.view!r}>"
 
 
-class InputHandle(Generic[C]):
+class InputHandle(Public, Generic[C]):
     """One input of a view, to change it alone. Every call is one epoch, and gives what it changed
     in the outputs."""
 
@@ -181,7 +181,6 @@ class InputHandle(Generic[C]):
         given = rows_in(rows, self._source)
         return self.apply(trusted(removal(self._source(), given, parse=parse)))
 
-    @checked
     def upsert(
         self, *rows: Any, delete: Any = (), missing: str = ERROR, duplicates: str | None = None,
         order: Order | None = None, parse: bool = False,
@@ -197,7 +196,6 @@ class InputHandle(Generic[C]):
             upsert(given, delete, missing=missing, duplicates=duplicates, order=order, parse=parse)
         )
 
-    @checked
     def feed(
         self, rows: Any, *, op: str | None = None, insert: Any = (), update: Any = (),
         delete: Any = (), order: Order | None = None, missing: str = ERROR, parse: bool = False,
@@ -208,7 +206,6 @@ class InputHandle(Generic[C]):
             missing=missing, parse=parse,
         ))  # fmt: skip
 
-    @checked
     def replace(
         self, rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None, *,
         parse: bool = False,
@@ -231,7 +228,6 @@ class InputHandle(Generic[C]):
         """
         return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
-    @checked
     def delete(self, *keys: Any, at: Any = None, missing: str = ERROR, parse: bool = False) -> C:
         """Delete the rows of these keys, or of those in a list or a table; see `ebbflow.delete`.
 
@@ -243,7 +239,6 @@ class InputHandle(Generic[C]):
         given = rows_in(keys, self._source)
         return self.apply(delete(given, at=at, missing=missing, parse=parse))
 
-    @checked
     def forget(self, before: Any) -> C:
         """Forget when rows were deleted before this time; see `ebbflow.forget`."""
         return self.apply(forget(before))

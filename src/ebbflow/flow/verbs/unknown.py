@@ -92,10 +92,10 @@ _INSTEAD: dict[str, str] = {
 """What of ours does what a verb of theirs does."""
 
 
-def unknown(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
+def unknown_verb(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
     """The error for a verb that a collection does not have.
 
-    >>> print(unknown("orderBy", int, []).remedy.partition(" for ")[0])
+    >>> print(unknown_verb("orderBy", int, []).remedy.partition(" for ")[0])
     limit(n, order=...)
     """
     near = get_close_matches(name, ours, n=1, cutoff=0.7)

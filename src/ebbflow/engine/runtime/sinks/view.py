@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.errors import CompositionError
 from ebbflow.flow.plan import Plan
+from ebbflow.public import Public
 
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.sinks.folder import PathLike
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.subscribe import Delivery, Subscribers
 
 
-class ViewWithSinks:
+class ViewWithSinks(Public):
     """The part of a view that has to do with sinks."""
 
     __slots__ = ()
