@@ -9,46 +9,18 @@ table of the names that others use for what it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from importlib.util import find_spec
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ebbflow.errors import CompositionError, UnknownVerb, place
 from ebbflow.keywords import checked
+from ebbflow.names import MODULE
 
-REDUCERS: dict[str, str] = {
-    **{
-        each: each
-        for each in (
-            "approx_count_distinct", "approx_quantile", "arg_max", "arg_min", "bit_xor", "bool_and",
-            "bool_or", "collect", "count", "count_distinct", "covariance", "first", "histogram",
-            "last", "max", "mean", "median", "min", "mode", "product", "quantile", "rank", "set_of",
-            "stddev", "string_agg", "sum", "top_k", "variance", "weighted_mean",
-        )
-    },
-    **dict.fromkeys(("avg", "average"), "mean"),
-    **dict.fromkeys(("std", "stdev", "stddev_pop", "stddev_samp", "standard_deviation"), "stddev"),
-    **dict.fromkeys(("var", "var_pop", "var_samp"), "variance"),
-    **dict.fromkeys(("covar", "cov", "covar_pop", "covar_samp"), "covariance"),
-    **dict.fromkeys(("size", "len", "length", "cardinality", "count_star"), "count"),
-    **dict.fromkeys(("nunique", "n_unique", "countDistinct", "uniq", "distinct"), "count_distinct"),
-    **dict.fromkeys(("approxCountDistinct", "approx_distinct"), "approx_count_distinct"),
-    **dict.fromkeys(("approx_percentile", "percentile_approx"), "approx_quantile"),
-    **dict.fromkeys(("percentile", "percentile_cont", "quantile_cont"), "quantile"),
-    **dict.fromkeys(("argmax", "max_by", "idxmax"), "arg_max"),
-    **dict.fromkeys(("argmin", "min_by", "idxmin"), "arg_min"),
-    **dict.fromkeys(("collect_list", "array_agg", "list", "to_list", "implode"), "collect"),
-    **dict.fromkeys(("collect_set", "set", "unique"), "set_of"),
-    **dict.fromkeys(("listagg", "group_concat", "concat_ws", "join_strings"), "string_agg"),
-    **dict.fromkeys(("every", "all", "logical_and"), "bool_and"),
-    **dict.fromkeys(("any", "some", "logical_or"), "bool_or"),
-    **dict.fromkeys(("first_value", "any_value"), "first"),
-    **dict.fromkeys(("nlargest", "top", "topk", "largest"), "top_k"),
-    **dict.fromkeys(("prod",), "product"),
-    "last_value": "last", "nth": "rank", "hist": "histogram", "xor": "bit_xor",
-}  # fmt: skip
-"""Reducers by the names that others use for them, each with ours."""
+
+_MANY = 40
 
 
 def unknown(what: str, name: str, instead: Mapping[str, str], known: Iterable[str]) -> UnknownVerb:
@@ -63,8 +35,44 @@ def unknown(what: str, name: str, instead: Mapping[str, str], known: Iterable[st
     remedy = instead.get(name, "")
     if not remedy:
         near = get_close_matches(name, known, n=1, cutoff=0.7)
-        remedy = near[0] if near else f"one of {', '.join(known)}"
+        theirs = [] if near else get_close_matches(name, instead, n=1, cutoff=0.8)
+        listed = f"one of {', '.join(known)}" if len(known) <= _MANY else f"a name in dir({what})"
+        remedy = near[0] if near else listed
+        remedy = instead[theirs[0]] if theirs else remedy
     return UnknownVerb(f"{what} has no {name!r}", created=place(), remedy=remedy)
+
+
+def unknown_of_module(name: str, known: Iterable[str]) -> AttributeError:
+    """Return the error for a name that the module `ebbflow` does not have.
+
+    >>> print(unknown_of_module("avg", ["mean"]))
+    ebbflow has no 'avg'
+        created    <doctest ebbflow.public.unknown_of_module[0]>:1
+        try        ebbflow.mean(...)
+    """
+    if name.startswith("_"):
+        return AttributeError(f"module 'ebbflow' has no attribute {name!r}")
+    if name not in MODULE and find_spec(f"ebbflow.{name}") is not None:
+        return UnknownVerb(
+            f"ebbflow.{name} is a module that is not imported yet", created=place(),
+            remedy=f"import ebbflow.{name}",
+        )  # fmt: skip
+    return unknown("ebbflow", name, MODULE, known)
+
+
+def answered(what: str, instead: Mapping[str, str]) -> Callable[[Any, str], Any]:
+    """Return a `__getattr__` that answers names which a class does not have. For classes whose
+    methods are too small to be checked one by one."""
+
+    def __getattr__(self: Any, name: str) -> Any:
+        cls = type(self)
+        if hasattr(cls, name):  # a property raised an AttributeError, or a slot is empty
+            return object.__getattribute__(self, name)
+        if name.startswith("_"):
+            raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}")
+        raise unknown(what, name, instead, [each for each in dir(cls) if each[0] != "_"])
+
+    return __getattr__
 
 
 class Public:
@@ -72,7 +80,7 @@ class Public:
 
     __slots__ = ()
 
-    _spoken: ClassVar[str] = ""
+    _spoken: ClassVar[str] = "this"
     """How an error speaks of the object: "a view"."""
     _instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Names that others use, each with what does the same here."""
@@ -85,8 +93,11 @@ class Public:
 
     def _unknown(self, name: str) -> CompositionError:
         """Return the error for a name that this object does not have."""
-        known = [each for each in dir(type(self)) if not each.startswith("_")]
-        return unknown(self._spoken, name, self._instead, known)
+        return unknown(self._spoken, name, self._instead, self._names())
+
+    def _names(self) -> list[str]:
+        """Return the public names of this object."""
+        return [each for each in dir(type(self)) if not each.startswith("_")]
 
     if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
 

@@ -16,12 +16,14 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, install
+from ebbflow.names import ZSET
 from ebbflow.nan import one_nan, with_one_nan
+from ebbflow.public import answered
 from ebbflow.typevars import T as R
 
 S = TypeVar("S", bound=Hashable)
@@ -43,6 +45,9 @@ class ZSet(Generic[R]):
     __slots__ = ("_hash", "_origin", "_weights")
     _origin: tuple[Any, bool]
     """The row type, and whether this is a change: of those that a view gave (`from_view`)."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = answered("a ZSet", ZSET)
 
     def __init__(self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
         total: dict[R, int] = {}

@@ -17,6 +17,7 @@ from ebbflow.flow.parts import Part, refuse, row_type
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.rewrite.tighten import leaving
 from ebbflow.flow.running import explain, named_options, node_text, plan_html, planned, run
+from ebbflow.names import PROGRAM
 from ebbflow.public import Public
 from ebbflow.typevars import T, U
 from ebbflow.zset import ZSet
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 class Program(Public):
     """Named outputs, ready to run; see `program`."""
 
+    _spoken, _instead = "a program", PROGRAM
     plan: Plan
 
     @overload

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 
-from ebbflow.public import REDUCERS
+from ebbflow.names import REDUCERS
 
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|<>|[<>=!]=|\w+|\s+|.", re.DOTALL)
 _WORDS = {

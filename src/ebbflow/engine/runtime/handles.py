@@ -26,7 +26,10 @@ from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.gate import LateRows, late_rows
 from ebbflow.engine.runtime.lookup import asked
+from ebbflow.engine.runtime.unknown import unknown_of
+from ebbflow.errors import UnknownVerb
 from ebbflow.flow.plan import Source
+from ebbflow.names import INPUT, OUTPUT
 from ebbflow.notebook import page
 from ebbflow.public import Public
 from ebbflow.typevars import C
@@ -40,6 +43,7 @@ class OutputHandle(Public):
     """One output of a view, to read it and to hear of it alone."""
 
     __slots__ = ("name", "view")
+    _spoken, _instead = "an output", OUTPUT
 
     view: Any
 
@@ -104,12 +108,20 @@ class OutputHandle(Public):
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
 
+    def _unknown(self, name: str) -> UnknownVerb:
+        view = self.view
+        return unknown_of(
+            self._spoken, name, self._instead, self._names(), view.plan, output=self.name,
+            zsets=view._zsets,
+        )  # fmt: skip
+
 
 class InputHandle(Public, Generic[C]):
     """One input of a view, to change it alone. Every call is one epoch, and gives what it changed
     in the outputs."""
 
     __slots__ = ("name", "view")
+    _spoken, _instead = "an input", INPUT
 
     view: BaseView[C]
 
@@ -245,3 +257,7 @@ class InputHandle(Public, Generic[C]):
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
+
+    def _unknown(self, name: str) -> UnknownVerb:
+        plan, known = self.view.plan, self._names()
+        return unknown_of(self._spoken, name, self._instead, known, plan, input=self.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
@@ -25,10 +25,12 @@ from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
 from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
+from ebbflow.engine.runtime.unknown import unknown_of
+from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text, UnknownVerb
 from ebbflow.flow.closing import Closings
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
+from ebbflow.names import VIEW
 from ebbflow.notebook import page
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
@@ -37,6 +39,10 @@ from ebbflow.zset import ZSet
 class BaseView(ViewWithSinks, Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
+
+    _spoken, _instead = "a view", VIEW
+    _zsets: ClassVar[str] = "value"
+    """How the view gives its outputs as Z-sets, for errors."""
 
     __slots__ = ("__weakref__", "_assumed", "_converted", "_lock", "_only", "_program", "_rebuilt",
                  "_sinks", "_storage", "_subscribers", "plan")  # fmt: skip
@@ -87,6 +93,10 @@ class BaseView(ViewWithSinks, Generic[C]):
         raise NotImplementedError
 
     # ---- names ----
+
+    def _unknown(self, name: str) -> UnknownVerb:
+        known = self._names()
+        return unknown_of(self._spoken, name, self._instead, known, self.plan, zsets=self._zsets)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.plan.outputs)

@@ -81,6 +81,8 @@ from ebbflow.zset import ZSet
 class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
+    _zsets = "zset()"
+
     def __init__(
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
     ) -> None:
