@@ -73,7 +73,7 @@ _TABLES = ("to_arrow", "to_polars", "to_numpy")
 MODULE: dict[str, str] = {
     **{
         theirs: f"ebbflow.{ours}(...)" for theirs, ours in REDUCERS.items()
-        if theirs not in ("list", "set", "all", "any", "len", "distinct")
+        if theirs != ours and theirs not in ("list", "set", "all", "any", "len", "distinct")
     },
     **{each: f"a method of a collection: ebbflow.Input(...).{each}(...)" for each in VERBS},
     **dict.fromkeys(("agg", "aggregate"), 'collection.agg(n=ebbflow.count())'),
@@ -105,7 +105,7 @@ MODULE: dict[str, str] = {
                     "ebbflow.record.record(name, field=type)"),
     **dict.fromkeys(("read_sql", "read_table", "read_delta", "read_kafka"), "ebbflow.connectors"),
     **dict.fromkeys(("loads", "load_state", "Reader", "read_state"), "ebbflow.open(path)"),
-    **dict.fromkeys(("zset", "Zset", "Bag", "Multiset"), "ebbflow.ZSet"),
+    **dict.fromkeys(("Zset", "Bag", "Multiset"), "ebbflow.ZSet"),
     **dict.fromkeys(("loop", "recursive", "fix", "fixed_point"), "ebbflow.fixpoint(...)"),
 }  # fmt: skip
 """What stands in `ebbflow` for a name of another library."""
@@ -184,10 +184,10 @@ PROGRAM: dict[str, str] = {
 ZSET: dict[str, str] = {
     **dict.fromkeys(("sort", "sorted", "orderBy", "order_by", "sort_values"), "sorted(zset)"),
     **dict.fromkeys(("head", "take", "first", "show", "limit"), "list(zset)[:n]"),
-    **dict.fromkeys((*_ROWS, "toList"), "list(zset)"),
+    **dict.fromkeys(("collect", "to_list", "toList", "tolist", "values", "data"), "list(zset)"),
     **dict.fromkeys(("to_dict", "toDict", "keys", "weights"), "dict(zset.items())"),
     **dict.fromkeys(("count", "size", "shape"), "len(zset)"),
-    **dict.fromkeys(_PANDAS, "zset.to_pandas()"),
+    **{each: "zset.to_pandas()" for each in _PANDAS if each != "to_pandas"},
     **dict.fromkeys((*_INSERT, "add"), "zset + ebbflow.ZSet.of([row])"),
     **dict.fromkeys((*_DELETE, "remove", "delete"), "zset - ebbflow.ZSet.of([row])"),
     **dict.fromkeys(("where", "query"), "zset.filter(lambda row: ...)"),

@@ -19,7 +19,6 @@ from ebbflow.errors import CompositionError, UnknownVerb, place
 from ebbflow.keywords import checked
 from ebbflow.names import MODULE
 
-
 _MANY = 40
 
 

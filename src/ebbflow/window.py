@@ -39,6 +39,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)
+
+
 def row_number() -> RowNumber:
     """The number of each row in its order, from 1; for `over(...)`.
 

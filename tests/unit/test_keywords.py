@@ -45,10 +45,10 @@ ARG_MAX: Any = ef.arg_max
         (lambda: ORDERS.over(partition_by="city"), "over() has no argument", "per='city'"),
         (lambda: ORDERS.limit(3, ascending=False), "limit() has no argument", "descending=..."),
         (lambda: ORDERS.top_k(3, ordr="price"), "top_k() has no argument", "order='price'"),
-        (lambda: ORDERS.distinct(subset="city"), "distinct() has no argument", "one of these"),
+        (lambda: ORDERS.distinct(subset="city"), "distinct() has no argument", "distinct()"),
         (lambda: DELETE([1], ignore_missing=True), "delete() has no", "missing=..."),
         (lambda: ORDERS.top_k(), "top_k() missing 1 required", "top_k(n)"),
-        (lambda: ORDERS.last(2), "last() missing 1 required", "last(n, order=...)"),
+        (lambda: ORDERS.last(2), "last() missing 1 required", "last(order=...)"),
         (lambda: ORDERS.top_k(1, "price"), "top_k() takes 2 positional", "top_k(n)"),
     ],
 )

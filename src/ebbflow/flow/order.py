@@ -20,6 +20,7 @@ from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic
 
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow import attributes, types
 from ebbflow.flow.grouped import ONE_GROUP
@@ -27,6 +28,7 @@ from ebbflow.flow.inferred import type_of
 from ebbflow.flow.parts import (
     GroupKey,
     Part,
+    at_once,
     field_names,
     key,
     part,
@@ -129,6 +131,9 @@ def _transition(
             f"{verb}({step!r}): a reducer says one thing of many rows",
             f"over(per=..., order=...).with_fields(value={step!r})",
         )
+    for each in (step, *composed.values()):
+        if callable(each):
+            at_once(f"{verb}({function_name(each)})", each)
     row = (node.type, rows_of(node))
     attributes.check(f"{verb}({{}})", step, [(Any, ""), row])
     attributes.check(f"{verb}(of={{}})", composed.get("of"), [row])

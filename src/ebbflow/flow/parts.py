@@ -14,9 +14,11 @@ from difflib import get_close_matches
 from keyword import iskeyword
 from typing import Any, NoReturn
 
-from ebbflow.algebra.value import function_name
+from ebbflow.algebra.value import function_name, is_async
 from ebbflow.errors import CompositionError, Text, UnknownField, place
-from ebbflow.expression.callables import takes
+from ebbflow.expression.callables import arity_of, takes
+from ebbflow.expression.node import Operation
+from ebbflow.expression.outline import CALL, Outside, outline
 from ebbflow.flow import attributes, edited, types, written
 from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
@@ -157,8 +159,27 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
             f"a function that takes {number}",
             function=Text(f"{name.rpartition('.')[2]}{inspect.signature(given)}"),
         )
-    if inspect.iscoroutinefunction(given):
-        refuse(f"{call}: it is async, and a program's functions answer at once", "a plain function")
+    at_once(call, given)
+
+
+def at_once(call: str, given: Any) -> None:
+    """Refuse an async function, and a function that only calls one: it gives a coroutine, which
+    nobody awaits.
+
+    >>> async def fetch(row): ...
+    >>> at_once("filter(<lambda>)", lambda row: fetch(row))
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: filter(<lambda>): it is async, and an epoch awaits nothing
+        created    <doctest ebbflow.flow.parts.at_once[1]>:1
+        try        a plain function; await what it needs before the step, and join with that
+    """
+    found = outline(given, [Any] * arity_of(given))
+    called = found.args[0] if isinstance(found, Operation) and found.op == CALL else None
+    if is_async(given) or (isinstance(called, Outside) and is_async(called.value)):
+        refuse(
+            f"{call}: it is async, and an epoch awaits nothing",
+            "a plain function; await what it needs before the step, and join with that",
+        )
 
 
 def refuse(what: str, remedy: str, **facts: object) -> NoReturn:

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 from ebbflow.algebra import Monoid
-from ebbflow.algebra.value import blank, function_name
+from ebbflow.algebra.value import blank, function_name, is_async
 from ebbflow.change import BAG
 from ebbflow.errors import AlgebraError, ChangeError, Text, place
 from ebbflow.reducer.row import Key, key_text
@@ -69,6 +69,17 @@ class Recompute:
 
 
 RECOMPUTE = Recompute()
+
+
+def at_once(*parts: Any) -> None:
+    """Refuse parts of a reducer that are async functions."""
+    for each in parts:
+        if is_async(each):
+            raise AlgebraError(
+                f"a reducer's function {function_name(each)} is async, and an epoch awaits nothing",
+                created=place(),
+                remedy="a plain function",
+            )
 
 
 class Reducer(Generic[V_contra, A, R]):
@@ -122,6 +133,7 @@ class Reducer(Generic[V_contra, A, R]):
     ) -> None:
         if not callable(add):
             raise AlgebraError(f"add must be a function of an accumulator and a row, not {add!r}")
+        at_once(init, add, remove, merge, result, repeat)
         if aggregate and aggregate not in CLASSES:
             raise AlgebraError(
                 f"{aggregate!r} is no class of aggregates", remedy=" or ".join(CLASSES)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, ClassVar, Generic, Self
 
+from ebbflow.algebra.value import function_name, is_async
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
 from ebbflow.engine.runtime.clock import wall_time
@@ -24,7 +25,7 @@ from ebbflow.engine.runtime.report import (
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
-from ebbflow.engine.runtime.subscribe import Subscribers
+from ebbflow.engine.runtime.subscribe import Subscribers, not_awaited
 from ebbflow.engine.runtime.unknown import unknown_of
 from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text, UnknownVerb
 from ebbflow.flow.closing import Closings
@@ -129,6 +130,8 @@ class BaseView(ViewWithSinks, Generic[C]):
                 given=callback,
                 remedy="view.on_change(print)",
             )
+        if is_async(callback):
+            raise not_awaited(f"on_change({function_name(callback)})")
         with self._lock:
             self._require_open()
             return self._subscribers.subscribe(callback, name, self._show(name))

@@ -26,6 +26,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.callers import under_way
+from ebbflow.engine.runtime.subscribe import answered
 from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.paths import file_name
 
@@ -95,7 +96,7 @@ class FunctionSink(Sink):
         self.function, self.name = function, name
 
     def publish(self, epoch: int, change: Any) -> None:
-        self.function(change, epoch)
+        answered(f"each_epoch({self.name})", self.function(change, epoch))
 
 
 def name_of(function: Any) -> str:

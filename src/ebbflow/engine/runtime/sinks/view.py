@@ -7,6 +7,8 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.algebra.value import function_name, is_async
+from ebbflow.engine.runtime.subscribe import not_awaited
 from ebbflow.errors import CompositionError
 from ebbflow.flow.plan import Plan
 from ebbflow.public import Public
@@ -112,6 +114,8 @@ class ViewWithSinks(Public):
         """
         from ebbflow.engine.runtime.sinks.sink import FunctionSink, name_of
 
+        if is_async(function):
+            raise not_awaited(f"each_epoch({function_name(function)})")
         return self._all_sinks().add(FunctionSink(function, name or name_of(function)))
 
     def add_sink(self, sink: Sink) -> Callable[[], None]:
@@ -124,6 +128,9 @@ class ViewWithSinks(Public):
                 f"add_sink({sink!r}): that is not a sink",
                 remedy="a subclass of ebbflow.Sink, or each_epoch(function)",
             )
+        for method in (sink.publish, sink.begin, sink.had):
+            if is_async(method):
+                raise not_awaited(f"add_sink({sink!r}): {method.__name__}")
         return self._all_sinks().add(sink)
 
     def deliver(self) -> None:
