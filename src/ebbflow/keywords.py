@@ -64,22 +64,30 @@ def checked(f: F) -> F:
         except TypeError as error:
             if error.__traceback__.tb_next is not None:  # type: ignore[union-attr]
                 raise
-            raise refused(f, named, error) from None
+            raise refused(f, len(args), named, error) from None
 
     # doctest takes a function for one of the module whose globals it has
     there = FunctionType(call.__code__, f.__globals__, closure=call.__closure__)
     return update_wrapper(there, f)  # type: ignore[return-value]
 
 
-def wrong_arguments(f: Any, named: dict[str, Any], error: TypeError) -> UnknownArgument:
-    """The error for a call with arguments that a function does not take."""
-    given = [each for each in signature(f).parameters.values() if each.name != "self"]
+def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError) -> UnknownArgument:
+    """The error for a call with other arguments than a function takes: `count` of them by their
+    position, and those that are `named`."""
+    every = list(signature(f).parameters.values())
+    given = [each for each in every if each.name != "self"]
     known = [each.name for each in given if each.kind not in (_SEVERAL, _NAMED)]
     shown = Text(", ".join(_written(each) for each in given))
     name = next((each for each in named if each not in known), None)
     if name is None or any(each.kind is _NAMED for each in given):
         what = str(error).removeprefix(f.__qualname__.removesuffix(f.__name__))
-        needed = [_written(each, needed=True) for each in given if each.default is each.empty]
+        more = count - sum([each.kind <= Parameter.POSITIONAL_OR_KEYWORD for each in every])
+        apart = [each for each in given if each.kind is each.KEYWORD_ONLY]
+        meant = [each.name for each in apart if each.name not in named][: max(more, 0)]
+        needed = [
+            _written(each, needed=True) for each in given
+            if each.default is each.empty or each.name in meant
+        ]  # fmt: skip
         return UnknownArgument(
             what, known=shown, created=place(), remedy=f"{f.__name__}({', '.join(needed)})"
         )

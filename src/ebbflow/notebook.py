@@ -194,6 +194,19 @@ def page(value: object, parts: Mapping[str, Callable[[], str]]) -> str:
     return "".join(found)
 
 
+class Outputs(dict[str, ZSet[Any]]):
+    """The Z-set of each output, by name. A notebook shows each of them as a table.
+
+    >>> Outputs(n=ZSet.of([3])), Outputs(n=ZSet.of([3]))._repr_html_()[:20]
+    ({'n': ZSet({3: 1})}, '<p>n</p><table><thea')
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return "".join(paragraph(name) + html_of(rows) for name, rows in self.items())
+
+
 class Preformatted:
     """What a notebook shows as its text, with its lines and columns."""
 

@@ -49,7 +49,7 @@ ARG_MAX: Any = ef.arg_max
         (lambda: DELETE([1], ignore_missing=True), "delete() has no", "missing=..."),
         (lambda: ORDERS.top_k(), "top_k() missing 1 required", "top_k(n)"),
         (lambda: ORDERS.last(2), "last() missing 1 required", "last(order=...)"),
-        (lambda: ORDERS.top_k(1, "price"), "top_k() takes 2 positional", "top_k(n)"),
+        (lambda: ORDERS.top_k(1, "price"), "top_k() takes 2 positional", "top_k(n, order=...)"),
     ],
 )
 def test_an_argument_that_is_not_known_is_answered_with_ours(

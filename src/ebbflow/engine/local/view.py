@@ -45,6 +45,7 @@ from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Delivery
 from ebbflow.errors import EbbflowError, ViewClosed
 from ebbflow.flow.plan import Plan
+from ebbflow.notebook import Outputs
 from ebbflow.typevars import T, U, W
 from ebbflow.zset import ZSet, from_view
 
@@ -237,7 +238,7 @@ class View(PublishingView[T, W]):
             outputs = self._program.outputs
             if self._only is not None:
                 return outputs[self._only].value()  # type: ignore[return-value]
-            return {name: each.value() for name, each in outputs.items()}  # type: ignore[return-value]
+            return Outputs({name: each.value() for name, each in outputs.items()})  # type: ignore[return-value]
 
     def _everything(self) -> W:
         return self.value
@@ -250,7 +251,7 @@ class View(PublishingView[T, W]):
         with self._lock:
             self._require_open()
             found = self._storage.at(epoch)
-        value: W = found if self._only is None else found[self._only]
+        value: W = Outputs(found) if self._only is None else found[self._only]
         return value
 
     def __getitem__(self, name: str) -> LocalOutput:

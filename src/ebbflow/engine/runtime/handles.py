@@ -60,15 +60,20 @@ class OutputHandle(Public):
     ) -> Callable[[], None]:
         """Have the change of every epoch in a folder; see `write_changes` of a view."""
         end: Callable[[], None] = self.view.write_changes(
-            path, self.name, format=format, permissions=permissions
+            path, format=format, output=self.name, permissions=permissions
         )
         return end
 
     def write_snapshot(
-        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        mode: str = "overwrite",
+        **options: Any,
     ) -> None:
-        """Write this output as a table; see `write_snapshot` of a view."""
-        self.view.write_snapshot(path, format, mode, self.name)
+        """Write this output as a table; see `write_snapshot` of a view, also for the `options`."""
+        self.view.write_snapshot(path, format=format, mode=mode, output=self.name, **options)
 
     def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
         """Call `callback` with every change of this output; see `on_change` of a view."""

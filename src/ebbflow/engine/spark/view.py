@@ -71,6 +71,7 @@ from ebbflow.engine.spark.tasks.route import Route
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.notebook import Outputs
 from ebbflow.paths import PRIVATE
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Folder, files_at
@@ -292,7 +293,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
                 name: zset_of(self._weighted(name), node.type)
                 for name, node in self.plan.outputs.items()
             }
-        return found if self._only is None else found[self._only]
+        return Outputs(found) if self._only is None else found[self._only]
 
     def __getitem__(self, name: str) -> SparkOutput:
         self._require("output", name, self.plan.outputs)
@@ -353,6 +354,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
     def write_snapshot(
         self,
         path: str | os.PathLike[str],
+        *,
         format: str = "parquet",
         mode: str = "overwrite",
         output: str | None = None,

@@ -81,9 +81,9 @@ class ViewWithSinks(Public):
     def write_changes(
         self,
         path: PathLike,
-        output: str | None = None,
         *,
         format: str = "parquet",
+        output: str | None = None,
         permissions: int | None = None,
     ) -> Callable[[], None]:
         """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: files with

@@ -451,7 +451,7 @@ def to_any(value: Any) -> Any:
     if cls is float:
         return value if is_one_float(value) else to_float(value)
     if isinstance(value, (tuple, frozenset)) and not isinstance(value, Enum):
-        held = [to_any(each) for each in value]
+        held = [*map(to_any, value)]  # one Python frame a level: values may be deep
         if all(new is old for new, old in zip(held, value, strict=True)):
             return value
         make = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__

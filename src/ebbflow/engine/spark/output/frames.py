@@ -34,6 +34,7 @@ from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
 from ebbflow.errors import StateError
 from ebbflow.flow.plan import Plan
+from ebbflow.notebook import page, paragraph
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Store
 from ebbflow.zset import trusted, without_zeros
@@ -73,6 +74,12 @@ class Frames(Mapping[str, DataFrame]):
 
     def __repr__(self) -> str:
         return f"<DataFrames of {', '.join(self._names)}>"
+
+    def _repr_html_(self) -> str:
+        """The columns of each output; its rows are in a job that nobody has asked for."""
+        return page(self, {
+            name: lambda name=name: paragraph(str(self[name])) for name in self._names
+        })  # fmt: skip
 
 
 def changed(session: SparkSession, files: Files, names: list[str], row_type: Any) -> DataFrame:
