@@ -34,6 +34,7 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
 )
 from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
+from ebbflow.engine.runtime.table.mismatch import row_at
 from ebbflow.engine.runtime.table.texts import parsed_table
 from ebbflow.errors import Text
 from ebbflow.flow.plan import Source
@@ -61,7 +62,7 @@ def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[Ke
     meant: dict[Any, int] = {}
     for i, op in enumerate(ops):
         if op not in meant and not empty[i]:
-            meant[op] = layout.sign(source, op, table.slice(i, 1).to_pylist()[0])
+            meant[op] = layout.sign(source, op, row_at(table, i))
     signs = [SKIP if none else meant[op] for op, none in zip(ops, empty, strict=True)]
     put, taken = (_those(table, signs, sign) for sign in (PUT, TAKE))
     if layout.images:

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
-from ebbflow.record import fields_of, type_text
+from ebbflow.record import fields_of, name_of, type_text
 
 ADDED = {"feed": ("insert", "update_postimage"), "op": ("c", "r")}
 REMOVED = {"feed": ("delete", "update_preimage"), "op": ("d",)}
@@ -136,20 +137,29 @@ def refused(source: Source, what: str, *, remedy: str, **facts: object) -> Chang
 
 def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
     """The error for a column that is not what the hint of its field says."""
-    return refused(source, type_mismatch(name, found, column), remedy=cast(name, found, column))
+    what = type_mismatch(source, name, found, column)
+    return refused(source, what, remedy=cast(source, name, found, column))
 
 
-def type_mismatch(name: str, found: str, column: Column) -> str:
+def type_mismatch(source: Source, name: str, found: str, column: Column) -> str:
     """What is wrong with a column of this type."""
     if column.form == "any":
+        hint = name_of(_hint(source, name))
         return (
-            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill"
+            f"column {name!r} is {found}, and the field {hint}, which only rows of Python's can "
+            "fill"
         )
     return f"column {name!r} is {found}, not {column}"
 
 
-def cast(name: str, found: str, column: Column) -> str:
+def _hint(source: Source, name: str) -> Any:
+    return (fields_of(source.type) or {}).get(name, source.type)
+
+
+def cast(source: Source, name: str, found: str, column: Column) -> str:
     """What to do about it."""
+    if column.form == "any" and _hint(source, name) is not Any:
+        return f"rows instead of a table: {source.name}=[row, ...]"
     if column.form == "any":
         return f"a hint for the field {name!r}, or rows instead of a table"
     spark = "[" not in found
