@@ -36,7 +36,7 @@ from ebbflow.engine.runtime.table.layout import (
 from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
 from ebbflow.engine.runtime.table.mismatch import row_at
 from ebbflow.engine.runtime.table.texts import parsed_table
-from ebbflow.errors import Text
+from ebbflow.errors import Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.state.cells import ABSENT
 
@@ -54,7 +54,7 @@ def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[Ke
     layout = feed_layout(source, table.column_names, request, order.column)
     if not layout.images:
         require_columns(source, layout.row)
-    ops = table.column(layout.column).to_pylist()
+    ops = [_mark(each) for each in table.column(layout.column).to_pylist()]
     empty = [False] * len(ops)
     if layout.images:
         nulls = [table.column(name).is_null().to_pylist() for name in (BEFORE, AFTER)]
@@ -69,6 +69,11 @@ def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[Ke
         put, taken = _image(source, put, AFTER), _image(source, taken, BEFORE)
     times = table.column(order.column).to_pylist() if order.column else None
     return _events(state, signs, put, taken, times, order.part, order.part, loose=loose)
+
+
+def _mark(op: Any) -> Any:
+    """What a row says happens to it, as a key of a dict."""
+    return value_text(op) if isinstance(op, (list, dict)) else op
 
 
 def _arrow(source: Source, request: Feed | DeleteKeys) -> tuple[Any, Loose]:

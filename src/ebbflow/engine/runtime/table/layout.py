@@ -59,6 +59,7 @@ def layout_of(source: Source, names: Sequence[str]) -> Layout:
     found = layout_by_names(set(names) - fields)
     if found.how == "images":
         return found
+    require_event(source, names)
     require_columns(source, [name for name in names if name in fields or not is_extra(found, name)])
     return found
 
@@ -111,6 +112,22 @@ def require_columns(source: Source, names: Sequence[str], where: str = "") -> No
     twice = [name for name in fields if list(names).count(name) > 1]
     if twice:
         raise _wrong(source, f"there are several columns {twice[0]!r}", names, "one of each name")
+
+
+def require_event(source: Source, names: Sequence[str]) -> None:
+    """An error when these are some of the columns of an event of Debezium, and neither all of them
+    nor those of a row."""
+    if {name for name, _ in columns_of(source.type)} & set(names):
+        return
+    if "payload" in names:
+        what = "an event of Debezium was given with its envelope, 'schema' and 'payload'"
+        raise _wrong(source, what, names, 'event["payload"] alone')
+    image = [name for name in ("op", BEFORE, AFTER) if name in names]
+    missing = [name for name in ("op", BEFORE, AFTER) if name not in names]
+    if image and missing:
+        what = f"an event of Debezium has op, before and after, and here is no {missing[0]!r}"
+        null = f"{missing[0]!r} as well, null where there is no such row"
+        raise _wrong(source, what, names, "'op': c, r, u or d" if "op" in missing else null)
 
 
 def _read(source: Source, names: Sequence[str]) -> list[str]:
