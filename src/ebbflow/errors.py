@@ -154,7 +154,7 @@ class SchemaMismatch(EbbflowError):
 
 
 class SinkError(EbbflowError):
-    """A sink cannot go on from where it is."""
+    """A sink cannot go on from where it is, or its files cannot be written."""
 
 
 class BrokerError(EbbflowError):

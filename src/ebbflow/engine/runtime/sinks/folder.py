@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,7 +20,7 @@ from uuid import uuid4
 from ebbflow.engine.runtime.sinks.formats import FORMATS
 from ebbflow.engine.runtime.sinks.sink import Entry, Sink
 from ebbflow.engine.runtime.table.column_types import columns_of
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import (
     PRIVATE,
@@ -111,20 +112,38 @@ class FolderSink(Sink):
             final = place / f"{EPOCH}={epoch}"
             if final.exists():
                 continue
-            temporary = place / f".{EPOCH}={epoch}.{uuid4().hex}"
-            make_folders(place, self.permissions)
-            make_folder(temporary)
-            try:
-                view._write_change(name, epoch, entry, temporary, self.format)
-                allow_all(temporary, self.permissions)
-                for each in temporary.iterdir():
-                    settle(each)
-                settle(temporary)
-                os.rename(temporary, final)
-            except BaseException:
-                shutil.rmtree(temporary, ignore_errors=True)
-                raise
-            settle(place)
+            with writing(f"write_changes: epoch {epoch}", final, "the next step writes it too"):
+                self._write(view, name, epoch, entry, final)
+
+    def _write(self, view: Any, name: str, epoch: int, entry: Entry, final: Path) -> None:
+        place = final.parent
+        temporary = place / f".{final.name}.{uuid4().hex}"
+        make_folders(place, self.permissions)
+        make_folder(temporary)
+        try:
+            view._write_change(name, epoch, entry, temporary, self.format)
+            allow_all(temporary, self.permissions)
+            for each in temporary.iterdir():
+                settle(each)
+            settle(temporary)
+            os.rename(temporary, final)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        settle(place)
+
+
+@contextmanager
+def writing(what: str, place: Path, then: str) -> Iterator[None]:
+    """Raise a `SinkError` that names the place where the system refuses to write."""
+    try:
+        yield
+    except OSError as error:
+        raise SinkError(
+            f"{what} could not be written: {error.strerror or error}",
+            path=Text(str(place)),
+            remedy=f"make room there, or have it writable; {then}",
+        ) from error
 
 
 def write_values(
@@ -143,14 +162,18 @@ def write_values(
         )
     mine = allowed(permissions, otherwise)
     places = places_of(path, values, len(values) > 1, "write_snapshot", "view.value.to_arrow()")
-    taken = [place for place in places.values() if place.exists() and any(place.iterdir())]
+    taken = []
+    for place in places.values():
+        with writing("write_snapshot: the table", place, "or give the path of a folder"):
+            taken += [place] if place.exists() and any(place.iterdir()) else []
     if mode == "error" and taken:
         raise CompositionError(
             f"write_snapshot: there is something in {str(taken[0])!r} already",
             remedy='another path, or mode="overwrite"',
         )
     for name, place in places.items():
-        _replace_table(place, values[name].to_arrow(), format, mine)
+        with writing("write_snapshot: the table", place, "what was there before stays until then"):
+            _replace_table(place, values[name].to_arrow(), format, mine)
 
 
 def _replace_table(folder: Path, table: Any, format: str, permissions: int) -> None:

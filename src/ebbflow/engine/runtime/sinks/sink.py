@@ -220,7 +220,15 @@ def _file(name: str) -> str:
 
 def note(files: Files, name: str, epoch: int) -> None:
     """Note down the last epoch that a sink has had."""
-    files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+    try:
+        files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+    except OSError as error:
+        raise SinkError(
+            f"the sink {name!r} has had epoch {epoch}, and that could not be noted",
+            path=Text(files.address),
+            cause=error,
+            remedy="make room there; the next step goes on from the epoch that is noted",
+        ) from error
 
 
 def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:
