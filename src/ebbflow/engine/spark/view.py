@@ -73,6 +73,7 @@ from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.notebook import Outputs
 from ebbflow.paths import PRIVATE
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Folder, files_at
@@ -82,6 +83,8 @@ from ebbflow.zset import ZSet
 
 class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
+
+    _zsets = "zset()"
 
     def __init__(
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
@@ -309,7 +312,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
                 name: zset_of(self._weighted(name), node.type)
                 for name, node in self.plan.outputs.items()
             }
-        return found if self._only is None else found[self._only]
+        return Outputs(found) if self._only is None else found[self._only]
 
     def __getitem__(self, name: str) -> SparkOutput:
         self._require("output", name, self.plan.outputs)
@@ -370,6 +373,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
     def write_snapshot(
         self,
         path: str | os.PathLike[str],
+        *,
         format: str = "parquet",
         mode: str = "overwrite",
         output: str | None = None,

@@ -11,6 +11,7 @@ floats of integers where some are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
@@ -21,6 +22,7 @@ import pyarrow.types as is_
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
+from ebbflow.engine.runtime.table.mismatch import row_at, shown
 from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
@@ -29,6 +31,14 @@ from ebbflow.record import fields_of
 
 _EXACT = 1 << 53
 """Integers up to here are all told apart by floats."""
+
+
+_YEARS: dict[str, tuple[date, date]] = {
+    "date": (date.min, date.max),
+    "time": (datetime.min, datetime.max),
+    "instant": (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
+}
+"""The first and the last value of Python, for each form of dates and times."""
 
 
 class WrongColumn(Exception):
@@ -73,20 +83,12 @@ def refused_columns(source: Source, table: Any, wrong: list[WrongColumn]) -> Cha
     return refused(source, first.what, **facts, remedy=first.remedy)
 
 
-def row_at(table: Any, at: int) -> Any:
-    """A row of a table, to be shown."""
-    try:
-        return table.slice(at, 1).to_pylist()[0]
-    except Exception:  # a value that Python has none for, such as a time in nanoseconds
-        return {name: str(table.column(name)[at]) for name in table.column_names}
-
-
 def fit(source: Source, name: str, column: Column, array: Any, loose: bool = False) -> Any:
     """A column as one of a row type; a WrongColumn where it is none."""
     if loose and column.form != "float" and array.null_count == len(array):
         array = pa.nulls(len(array))  # floats, for pandas
     if not _castable(array.type, column, loose):
-        raise _wrong_type(name, array, column)
+        raise _wrong_type(source, name, array, column)
     if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
         array = array.fill_null(NAN)
     if array.null_count and not _may_be_null(source, name, column):
@@ -98,7 +100,9 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
         )
     if column.form == "int" and is_.is_floating(array.type):
         _require_exact(name, array)
-    made = _cast(name, column, array)
+    made = _cast(source, name, column, array)
+    if column.form in _YEARS:
+        _require_years(name, column, made)
     choices = _choices((fields_of(source.type) or {VALUE: source.type})[name])
     if choices:
         _require_chosen(name, made, choices)
@@ -110,6 +114,20 @@ def _may_be_null(source: Source, name: str, column: Column) -> bool:
         return column.optional
     hint = (fields_of(source.type) or {VALUE: source.type})[name]
     return rule_of(hint).is_canonical(None)
+
+
+def _require_years(name: str, column: Column, made: Any) -> None:
+    """Refuse dates and times that Python does not have."""
+    first, last = (pa.scalar(each, made.type) for each in _YEARS[column.form])
+    wrong = pc.fill_null(pc.or_(pc.less(made, first), pc.greater(made, last)), False)
+    if pc.any(wrong).as_py():
+        at = wrong.index(True).as_py()
+        raise WrongColumn(
+            f"column {name!r} has a value outside the years 1 to 9999 in {_first_of(wrong)}",
+            "a time in the years 1 to 9999, or None where there is none",
+            at,
+            f"it is outside the years 1 to 9999: {shown(made[at])}",
+        )
 
 
 def require_keys(name: str, made: Any) -> None:
@@ -124,9 +142,11 @@ def require_keys(name: str, made: Any) -> None:
         )
 
 
-def _wrong_type(name: str, array: Any, column: Column) -> WrongColumn:
+def _wrong_type(source: Source, name: str, array: Any, column: Column) -> WrongColumn:
     found = str(array.type)
-    return WrongColumn(type_mismatch(name, found, column), cast(name, found, column))
+    return WrongColumn(
+        type_mismatch(source, name, found, column), cast(source, name, found, column)
+    )
 
 
 def _first_of(mask: Any) -> str:
@@ -145,12 +165,12 @@ def _require_exact(name: str, array: Any) -> None:
         )
 
 
-def _cast(name: str, column: Column, array: Any) -> Any:
+def _cast(source: Source, name: str, column: Column, array: Any) -> Any:
     wanted = arrow_type(column)
     if array.type == wanted:
         return array
     if is_.is_dictionary(array.type):
-        return _decoded(name, column, array)
+        return _decoded(source, name, column, array)
 
     def made(some: Any) -> Any:
         if column.form == "decimal" and is_.is_integer(
@@ -165,7 +185,7 @@ def _cast(name: str, column: Column, array: Any) -> Any:
     except pa.ArrowException as error:
         at = first_bad(array, made)
         if at is None:
-            raise _wrong_type(name, array, column) from error
+            raise _wrong_type(source, name, array, column) from error
         raise WrongColumn(
             f"column {name!r}, which is {array.type}, has {shown(array[at])} in row {at}, which is "
             f"no {column}",
@@ -175,20 +195,12 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         ) from error
 
 
-def _decoded(name: str, column: Column, array: Any) -> Any:
+def _decoded(source: Source, name: str, column: Column, array: Any) -> Any:
     """The values of a column that is written with a dictionary of them."""
     wanted = arrow_type(column)
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    made = [_cast(name, column, each.dictionary).take(each.indices) for each in chunks]
+    made = [_cast(source, name, column, each.dictionary).take(each.indices) for each in chunks]
     return pa.chunked_array(made, wanted)
-
-
-def shown(scalar: Any) -> str:
-    """A value of a column, for a message."""
-    try:
-        return value_text(scalar.as_py())
-    except Exception:  # as above: Python has no such value
-        return value_text(str(scalar))
 
 
 def _value_remedy(name: str, column: Column, found: Any) -> str:

@@ -15,8 +15,9 @@ import pyarrow.types as is_
 
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import Column, columns_of
-from ebbflow.engine.runtime.table.fit import WrongColumn, first_bad, refused_columns, shown
+from ebbflow.engine.runtime.table.fit import WrongColumn, first_bad, refused_columns
 from ebbflow.engine.runtime.table.libraries import NESTED, Loose, arrow_of
+from ebbflow.engine.runtime.table.mismatch import shown
 from ebbflow.engine.runtime.tables import is_columns, library_of
 from ebbflow.flow.plan import Source
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
 from ebbflow.errors import StateError
 from ebbflow.flow.plan import Plan
+from ebbflow.notebook import page, paragraph
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Store
 from ebbflow.zset import trusted, without_zeros
@@ -75,6 +77,13 @@ class Frames(Mapping[str, DataFrame]):
 
     def __repr__(self) -> str:
         return f"<DataFrames of {', '.join(self._names)}>"
+
+    def _repr_html_(self) -> str:
+        """The columns of each output; its rows are in a job that nobody has asked for."""
+        return page(self, {name: partial(self._columns, name) for name in self._names})
+
+    def _columns(self, name: str) -> str:
+        return paragraph(str(self[name]))
 
 
 def changed(session: SparkSession, files: Files, names: list[str], row_type: Any) -> DataFrame:
