@@ -21,6 +21,14 @@ import pyarrow.types as is_
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
+from ebbflow.engine.runtime.table.ranges import (
+    exact_floats,
+    has_times,
+    one_form,
+    out_of_range,
+    value_at,
+)
+from ebbflow.engine.runtime.values.rules import IN_RANGE
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
@@ -47,7 +55,7 @@ def fitted(
     fit. A table that comes `from_user` may have no NaN in a key: it is what pandas has for a value
     that is missing."""
     arrays, wrong = [], []
-    keys = _key_fields(source) if from_user else ()
+    keys = key_columns(source) if from_user else ()
     columns = dict(columns_of(source.type))
     for name, column in columns.items() if some is None else ((n, columns[n]) for n in some):
         try:
@@ -77,7 +85,7 @@ def row_at(table: Any, at: int) -> Any:
     try:
         return table.slice(at, 1).to_pylist()[0]
     except Exception:  # a value that Python has none for, such as a time in nanoseconds
-        return {name: str(table.column(name)[at]) for name in table.column_names}
+        return {name: value_at(table.column(name), at) for name in table.column_names}
 
 
 def fit(source: Source, name: str, column: Column, array: Any, loose: bool = False) -> Any:
@@ -98,7 +106,9 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     if column.form == "int" and is_.is_floating(array.type):
         _require_exact(name, array)
     made = _cast(name, column, array)
-    choices = _choices((fields_of(source.type) or {VALUE: source.type})[name])
+    if has_times(column):
+        _require_range(name, column, made)
+    choices = choices_of((fields_of(source.type) or {VALUE: source.type})[name])
     if choices:
         _require_chosen(name, made, choices)
     return made
@@ -140,7 +150,7 @@ def _require_exact(name: str, array: Any) -> None:
 def _cast(name: str, column: Column, array: Any) -> Any:
     wanted = arrow_type(column)
     if array.type == wanted:
-        return array
+        return one_form(array) if column.form == "float" else array
     if is_.is_dictionary(array.type):
         return _decoded(name, column, array)
 
@@ -150,6 +160,8 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         ):  # Arrow asks for room for any int
             scale = column.digits[1]
             some = some.cast(pa.decimal128(min(20 + scale, 38), scale))
+        if column.form == "float":
+            return exact_floats(some) if is_.is_integer(some.type) else one_form(some.cast(wanted))
         return some.cast(wanted)
 
     try:
@@ -159,11 +171,11 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         if at is None:
             raise _wrong_type(name, array, column) from error
         raise WrongColumn(
-            f"column {name!r}, which is {array.type}, has {shown(array[at])} in row {at}, which is "
+            f"column {name!r}, which is {array.type}, has {shown(array, at)} in row {at}, which is "
             f"no {column}",
             _value_remedy(name, column, array.type),
             at,
-            f"{shown(array[at])} is no {column}",
+            f"{shown(array, at)} is no {column}",
         ) from error
 
 
@@ -175,12 +187,23 @@ def _decoded(name: str, column: Column, array: Any) -> Any:
     return pa.chunked_array(made, wanted)
 
 
-def shown(scalar: Any) -> str:
+def _require_range(name: str, column: Column, array: Any) -> None:
+    """Refuse times that no row can hold."""
+    if not out_of_range(array, column):
+        return
+
+    def within(some: Any) -> None:
+        if out_of_range(some, column):
+            raise pa.ArrowInvalid("out of range")
+
+    at = first_bad(array, within) or 0
+    why = f"is outside the years 1 to 9999: {shown(array, at)}"
+    raise WrongColumn(f"column {name!r} {why}, in row {at}", IN_RANGE, at, f"it {why}")
+
+
+def shown(array: Any, at: int) -> str:
     """A value of a column, for a message."""
-    try:
-        return value_text(scalar.as_py())
-    except Exception:  # as above: Python has no such value
-        return value_text(str(scalar))
+    return value_text(value_at(array, at))
 
 
 def _value_remedy(name: str, column: Column, found: Any) -> str:
@@ -229,13 +252,13 @@ def _fails(array: Any, made: Callable[[Any], Any]) -> bool:
 
 
 @cache
-def _choices(hint: Any) -> tuple[Any, ...]:
+def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values that a field may have, where its hint is a Literal; else none."""
     inside = get_args(hint)
     if get_origin(hint) is Literal:
         return inside
     if len(inside) == 2 and type(None) in inside:
-        found = _choices(next(each for each in inside if each is not type(None)))
+        found = choices_of(next(each for each in inside if each is not type(None)))
         return (*found, None) if found else ()
     return ()
 
@@ -245,14 +268,14 @@ def _require_chosen(name: str, array: Any, allowed: tuple[Any, ...]) -> None:
     if pc.any(others).as_py():
         at = others.index(True).as_py()
         raise WrongColumn(
-            f"column {name!r} has {shown(array[at])} in row {at}, which its Literal has not",
+            f"column {name!r} has {shown(array, at)} in row {at}, which its Literal has not",
             "one of " + ", ".join(value_text(each) for each in allowed),
             at,
-            f"{shown(array[at])} is not one of {', '.join(map(value_text, allowed))}",
+            f"{shown(array, at)} is not one of {', '.join(map(value_text, allowed))}",
         )
 
 
-def _key_fields(source: Source) -> frozenset[str]:
+def key_columns(source: Source) -> frozenset[str]:
     """The fields that the key of an input reads; none where that is not known."""
     if source.key is None:
         return frozenset()

@@ -74,7 +74,7 @@ def read_texts(name: str, column: Column, array: Any) -> Any:
         at = first_bad(array, lambda some: some.cast(wanted))
         if at is None:
             return array
-        why = f"{shown(array[at])} is no {column}"
+        why = f"{shown(array, at)} is no {column}"
         raise WrongColumn(f"column {name!r}: {why}", "", at, why) from error
 
 

@@ -45,10 +45,9 @@ from ebbflow.engine.spark.borrowed import unprinted
 from ebbflow.engine.spark.bulk.load import estimated
 from ebbflow.engine.spark.connect import steady
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.session import said_by
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
 from ebbflow.engine.spark.table.frame import frame_of, same_as_table
-from ebbflow.engine.spark.tasks.epochs import BULK, STAGED, InputChange, epoch_failed
+from ebbflow.engine.spark.tasks.epochs import BULK, STAGED, InputChange, raise_epoch_failure
 from ebbflow.engine.spark.tasks.sending import COLUMNS_FROM
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
@@ -119,7 +118,7 @@ def _collected(frame: DataFrame) -> Any:
         with unprinted():
             return frame.toArrow()
     except Exception as error:
-        raise epoch_failed(error) from said_by(error)
+        raise_epoch_failure(error)
 
 
 def _by_key(state: Any, request: Request, small: int) -> InputChange:
