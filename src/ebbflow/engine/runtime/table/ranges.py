@@ -78,9 +78,14 @@ def exact_floats(array: Any) -> Any:
 
     >>> exact_floats(pa.array([2**60])).to_pylist()
     [1.152921504606847e+18]
+    >>> exact_floats(pa.array([None], pa.int64())).to_pylist()
+    [None]
     """
     made = array.cast(pa.float64(), safe=False)
-    if not pc.all(pc.equal(made.cast(array.type), array)).as_py():
+    above = 2.0 ** (64 if is_.is_unsigned_integer(array.type) else 63)  # a cast to int takes it
+    back = made.cast(array.type, safe=False)
+    exact = pc.and_(pc.less(made, above), pc.equal(back, array))
+    if not pc.all(exact, min_count=0).as_py():
         raise pa.ArrowInvalid("an integer is no float")
     return made
 

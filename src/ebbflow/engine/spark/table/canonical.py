@@ -117,8 +117,8 @@ class FrameFields:
         path = [sql_text(name)]
         made = self._value(x, found.dataType, column, path, 0)
         if column.form == "float" and name in key_columns(self.source):
-            made = self._unless(f"isnan({x})", " is part of the key, and NaN",
-                                "leave those rows out, or give them a key", x, path, made)  # fmt: skip
+            why, remedy = " is part of the key, and NaN", "leave those rows out, or give them a key"
+            made = self._unless(f"isnan({x})", why, remedy, x, path, made)
         choices = choices_of((fields_of(self.source.type) or {VALUE: self.source.type})[name])
         if choices:
             made = self._chosen(x, choices, path, made)
@@ -159,8 +159,10 @@ class FrameFields:
             return self._unless(f"{x} NOT BETWEEN {low} AND {high}", why, IN_RANGE, x, path, x)
         if column.form == "float" and isinstance(found, _FLOATS):
             return f"nanvl({cast} + 0D, {_NAN})"
+        also = ""
         if column.form == "float" and isinstance(found, t.LongType):
             back, remedy = "BIGINT", "int or Decimal as the type of the field"
+            also = f" OR {cast} >= 9223372036854775808D"  # a cast to bigint takes it
             why = f" must be a float, not the int {VALUE_HERE}"
         elif column.form == "decimal" and not _is_wider(column.digits, found):
             back, (precision, scale) = found.simpleString(), column.digits
@@ -168,7 +170,7 @@ class FrameFields:
             why = f" must be a decimal({precision}, {scale}), and {VALUE_HERE} does not fit"
         else:
             return cast
-        inexact = f"NOT (try_cast(try_cast({x} AS {wanted}) AS {back}) <=> {x})"
+        inexact = f"NOT (try_cast(try_cast({x} AS {wanted}) AS {back}) <=> {x}){also}"
         return self._unless(inexact, why, remedy, x, path, f"try_cast({x} AS {wanted})")
 
     def _list(self, x: str, found: Any, column: Column, path: list[str], depth: int) -> str:
