@@ -74,8 +74,9 @@ def wide_row(number: int, f: float, g: float, h: int, cents: str, place: tuple[f
     return {
         "id": number, "level": 127 - number, "deep": 2**31 - 1, "flag": number % 2 == 1, "f": f,
         "g": g, "h": h, "cents": Decimal(cents), "plain": Decimal("1.500"), "day": date.max,
-        "at": datetime.max, "seen": NOON.replace(tzinfo=UTC), "raw": b"\0\xff", "kind": "ab"[number % 2],
-        "place": inner, "places": [inner, inner], "named": {"k": inner}, "note": None,
+        "at": datetime.max, "seen": NOON.replace(tzinfo=UTC), "raw": b"\0\xff",
+        "kind": "ab"[number % 2], "place": inner, "places": [inner, inner],
+        "named": {"k": inner}, "note": None,
     }  # fmt: skip
 
 
@@ -313,7 +314,7 @@ def test_a_time_out_of_range_is_refused_in_every_mode_and_names_its_row(
             assert view.epoch == 0
         view.step(events=given.filter(f"id < {count - 1}"))
         assert view.verify()
-        with pytest.raises(ChangeError, match="input 'events'.* is outside the years"):
+        with pytest.raises(ChangeError, match=r"input 'events'.* is outside the years"):
             view.step(events=ef.upsert(given.filter(f"id = {count - 1}")))
         assert view.epoch == 1
 
