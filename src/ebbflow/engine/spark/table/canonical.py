@@ -246,7 +246,12 @@ def _is_wider(digits: tuple[int, int], found: t.DataType) -> bool:
     return _DIGITS[type(found)] <= precision - scale
 
 
-_DIGITS = {t.ByteType: 3, t.ShortType: 5, t.IntegerType: 10, t.LongType: 19}
+_DIGITS: dict[type[t.DataType], int] = {
+    t.ByteType: 3,
+    t.ShortType: 5,
+    t.IntegerType: 10,
+    t.LongType: 19,
+}
 
 
 def _shown(x: str) -> str:
