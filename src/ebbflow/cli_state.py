@@ -23,6 +23,7 @@ examples:
   ebbflow state copy DIR OTHER --epoch 7 --sinks
   ebbflow state repair DIR               set right what can be without a loss, and say what cannot
   ebbflow state repair DIR --back        go back to the last epoch that is whole
+  ebbflow state restart-sink DIR NAME    rewrite the target of a sink when it is added again
   ebbflow state end-sink DIR NAME        keep nothing any more for a sink that is gone
 
 exit status: 0 all is well, 1 something is damaged, 2 it could not be done
@@ -48,7 +49,7 @@ def add_state(commands: Any) -> None:
             action.add_argument("--sinks", action="store_true", help="how far sinks are, too")
         elif name == "repair":
             action.add_argument("--back", action="store_true", help="to an older epoch, if need be")
-        elif name == "end-sink":
+        elif name in ("end-sink", "restart-sink"):
             action.add_argument("name", metavar="NAME", help="as `ebbflow state DIR` shows it")
 
 
@@ -114,6 +115,8 @@ def _show(files: Any, asked: argparse.Namespace) -> Answer:
     for name, had in info["sinks"].items():
         behind = info["epoch"] - had
         late = f", {behind:,} behind: what it has not had is kept for it" if behind else ""
+        if name in info["restarting"]:
+            late = f"{late}, begins again with everything when it is added"
         lines.append(f"sink {name!r}: epoch {had}{late}")
     return info, lines, 0
 
@@ -128,7 +131,7 @@ def _figures(found: dict[str, Any]) -> tuple[str, str, str]:
 def _figures_of(files: Any, folder: str) -> dict[str, Any]:
     """The figures of the newest snapshot. A view may be writing to it meanwhile."""
     from ebbflow.engine.runtime.sinks.log import PREFIX
-    from ebbflow.engine.runtime.sinks.sink import noted
+    from ebbflow.engine.runtime.sinks.sink import noted, restarting
     from ebbflow.state.spine import live_snapshot
 
     found = live_snapshot(files)
@@ -149,6 +152,7 @@ def _figures_of(files: Any, folder: str) -> dict[str, Any]:
             part[figure] = part.get(figure, 0) + spine[figure]
     info["parts"] = [part for part in parts.values() if part]
     info["sinks"] = noted(files)
+    info["restarting"] = sorted(restarting(files))
     return {"folder": folder, **info}
 
 
@@ -198,6 +202,14 @@ def _repair(files: Any, asked: argparse.Namespace) -> Answer:
     return asdict(found), lines or ["there is nothing to repair"], 0
 
 
+def _restart_sink(files: Any, asked: argparse.Namespace) -> Answer:
+    from ebbflow.engine.runtime.upkeep.repair import restart_sink
+
+    epoch = restart_sink(files, asked.name)
+    line = f"the sink {asked.name!r} begins again with everything when it is added the next time"
+    return {"restarting": asked.name, "epoch": epoch}, [line], 0
+
+
 def _end_sink(files: Any, asked: argparse.Namespace) -> Answer:
     from ebbflow.engine.runtime.upkeep.repair import end_sink
 
@@ -211,5 +223,6 @@ ACTIONS: dict[str, tuple[Callable[[Any, argparse.Namespace], Answer], str]] = {
     "compact": (_compact, "merge the segments of every part into one"),
     "copy": (_copy, "have an epoch in another folder"),
     "repair": (_repair, "set right what can be"),
+    "restart-sink": (_restart_sink, "rewrite the target of a sink when it is added again"),
     "end-sink": (_end_sink, "keep nothing any more for a sink that is gone"),
 }

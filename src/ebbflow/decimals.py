@@ -307,8 +307,7 @@ def of_ratio(top: int, bottom: int, digits: Digits) -> Decimal:
     """
     scale = WIDE[1] if digits is None else digits[1]
     units = (2 * abs(top) * 10**scale + bottom) // (2 * bottom)
-    found = _EXACTLY.scaleb(Decimal(-units if top < 0 else units), -scale)
-    return fitting(digits)(found)  # type: ignore[no-any-return]
+    return fitting(digits)(of_units(-units if top < 0 else units, scale))  # type: ignore[no-any-return]
 
 
 def units(value: Any, scale: int) -> int:
@@ -318,6 +317,15 @@ def units(value: Any, scale: int) -> int:
     150
     """
     return int(_EXACTLY.scaleb(value, scale))
+
+
+def of_units(units: int, scale: int) -> Decimal:
+    """The Decimal of a number of units of its last digit; the inverse of `units`.
+
+    >>> of_units(150, 2)
+    Decimal('1.50')
+    """
+    return _EXACTLY.scaleb(units, -scale)
 
 
 # ---- operators ----

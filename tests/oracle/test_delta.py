@@ -23,7 +23,7 @@ from deltalake import DeltaTable, write_deltalake  # noqa: E402
 import ebbflow as ef  # noqa: E402
 from ebbflow.connectors import delta  # noqa: E402
 from ebbflow.engine.batch import evaluate  # noqa: E402
-from ebbflow.errors import ChangeError, CompositionError  # noqa: E402
+from ebbflow.errors import ChangeError, CompositionError, SinkError  # noqa: E402
 from ebbflow.zset import ZSet  # noqa: E402
 
 
@@ -331,3 +331,44 @@ def test_oracle_killed_at_any_time(seed: int, tmp_path: Path) -> None:
     dice.shuffle(kills)
     assert killed_and_resumed(tmp_path, kills, seed) > 5
     assert os.path.isdir(tmp_path / "state")
+
+
+def test_tables_have_what_a_changed_program_gives_and_begin_again(tmp_path: Path) -> None:
+    def program(least: int, price: Any = ef.sum) -> Any:
+        some = keyed.filter(lambda order: order.price > least)
+        return some.group_by("city").agg(n=ef.count(), total=price("price"))
+
+    def add(view: Any) -> None:
+        view.add_sink(delta.TableSink(tmp_path / "table"))
+        view.add_sink(delta.LogSink(tmp_path / "log"))
+
+    names = [f"delta {tmp_path / each}" for each in ("table", "log")]
+    rows = [Order(i, ["Rome", "Oslo", None][i % 3], i) for i in range(12)]
+    with program(0).run(path=tmp_path / "state") as view:
+        add(view)
+        view.step(orders=rows)
+    for least in (5, 9, 0):
+        with program(least).run(path=tmp_path / "state") as view:
+            add(view)
+            assert holds(tmp_path / "table") == as_rows(view.value)
+            assert log_at(tmp_path / "log", view.epoch) == as_rows(view.value)
+    with program(0, ef.mean).run(path=tmp_path / "state") as view:
+        with pytest.raises(SinkError, match="then the program changed"):
+            add(view)
+        for name in names:
+            view.restart_sink(name)
+        add(view)
+        assert holds(tmp_path / "table") == as_rows(view.value)
+        edited = DeltaTable(tmp_path / "table").to_pyarrow_table()
+        write_deltalake(tmp_path / "table", edited, mode="append")
+        view.restart_sink(names[0])
+        view.step(orders=ef.delete([3, 4]))
+        assert holds(tmp_path / "table") == as_rows(view.value)
+        assert log_at(tmp_path / "log", view.epoch) == as_rows(view.value)
+    with program(0).run(path=tmp_path / "another") as view:
+        view.restart_sink(names[0])
+        with pytest.raises(SinkError, match=r"has epoch 6 of this sink[\s\S]*another name="):
+            view.add_sink(delta.TableSink(tmp_path / "table"))
+        view.end_sink(names[0])
+        view.add_sink(delta.TableSink(tmp_path / "table", name="another", overwrite=True))
+        assert holds(tmp_path / "table") == as_rows(view.value)

@@ -343,7 +343,7 @@ def fits(node: Expression, row: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, of the same type, to the last bit, but for the sign of zero: a table has one zero."""
+    """Equal, of the same type, to the last bit; rows that are read have one zero."""
     if type(one) is not type(other):
         return False
     if isinstance(one, (tuple, list)):

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -190,6 +190,23 @@ def test_compact_copy_and_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[st
     status, _, said = run(capsys, "end-sink", state, "mail")
     assert status == 2
     assert "there is no sink 'mail'" in said
+    assert run(capsys, "restart-sink", state, "mail")[0] == 2
+    assert run(capsys, "restart-sink", state, "mails") == (
+        0, "the sink 'mails' begins again with everything when it is added the next time\n", ""
+    )  # fmt: skip
+    assert run(capsys, state)[1].splitlines()[-1] == (
+        "sink 'mails': epoch 4, begins again with everything when it is added"
+    )
+    assert '"restarting": [\n    "mails"\n  ]' in run(capsys, state, "--json")[1]
+    copied = f"{other}-with-sinks"
+    assert run(capsys, "copy", state, copied, "--sinks")[0] == 0
+    received: list[Any] = []
+    for each in (copied, state):
+        with program.run(path=each) as view:
+            view.each_epoch(lambda change, epoch: received.append((epoch, change)), name="mails")
+            assert received.pop() == (4, view.value)
+            assert view.sinks == {"mails": 4}
+        assert "begins again" not in run(capsys, each)[1]
     assert run(capsys, "end-sink", state, "mails")[0] == 0
     assert "sink" not in run(capsys, state)[1]
     with program.run(path=other) as view:

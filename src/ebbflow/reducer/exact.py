@@ -137,11 +137,14 @@ _MOST = 1 << 124
 
 
 def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A sum that is spread, as values that have columns: how many numbers, and a whole number, or
-    bytes where it is a sum of floats; None of no numbers. What has no room stays as it is.
+    """A sum that is spread, as values that have columns: how many numbers, and a whole number,
+    bytes where it is a sum of floats, or a Decimal where it is one of Decimals of one scale; None
+    of no numbers. What has no room stays as it is.
 
     >>> stored((3, 42)), stored((0, 0)), stored(spread(plus(NOTHING, 0.5, 1)))[1].hex()
     ((3, 42), (0, None), '00000000000000000002000000000000')
+    >>> stored(spread(plus(NOTHING, Decimal("1.50"), 2)))
+    (2, Decimal('3.00'))
     """
     size, total = slots
     if type(total) is int:
@@ -151,6 +154,10 @@ def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
         units = whole << UNIT - scale
         if -_MOST < units < _MOST:
             return size, units.to_bytes(16, "little", signed=True)
+    if rest is not None and len(rest.digits) == 1:
+        exponent, units, _ = rest.digits[0]
+        if exponent <= 0 and slots == of_decimal_units(size, units, -exponent):
+            return size, decimals.of_units(units, -exponent)
     return slots
 
 
@@ -166,6 +173,9 @@ def restored(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return size, 0
     if type(total) is bytes:
         return of_units(size, int.from_bytes(total, "little", signed=True))
+    if type(total) is Decimal:
+        scale = -int(total.as_tuple().exponent)
+        return of_decimal_units(size, decimals.units(total, scale), scale)
     return values
 
 
@@ -173,6 +183,18 @@ def of_units(size: int, units: int) -> tuple[int, Any]:
     """The sum of `size` floats, which is so many units, spread."""
     spare = min(UNIT, (units & -units).bit_length() - 1) if units else UNIT
     return spread(_short(Total(size, units >> spare, UNIT - spare, size)))
+
+
+def of_decimal_units(size: int, units: int, scale: int) -> tuple[int, Any]:
+    """The sum of `size` Decimals of this scale, given in `units`, spread.
+
+    >>> total = plus(plus(NOTHING, Decimal("1.50"), 1), Decimal("0.25"), 1)
+    >>> of_decimal_units(2, 175, 2) == spread(total)
+    True
+    """
+    if not size:
+        return 0, 0
+    return size, Total(size, 0, 0, 0, Rest(decimals=size, digits=((-scale, units, size),)))
 
 
 def _plus(total: Total, x: Any, n: int) -> Total:

@@ -105,15 +105,20 @@ class SparkTable(VersionedTable):
         return max((int(each["epoch"]) for each in found), default=None)
 
     def replace(self, rows: Any, writer: str, epoch: int) -> None:
-        self._write(rows, writer, epoch, "overwrite", overwriteSchema="true")
+        known = self.epoch(writer) if self.exists() else None
+        again = known is not None and known >= epoch  # Delta leaves out an epoch that it has had
+        self._write(rows, writer, epoch, "overwrite", again=again, overwriteSchema="true")
 
     def append(self, rows: Any, writer: str, epoch: int) -> None:
         self._write(rows, writer, epoch, "append")
 
-    def _write(self, rows: DataFrame, writer: str, epoch: int, mode: str, **how: str) -> None:
-        out = rows.write.format("delta").mode(mode).options(
-            **how, txnAppId=writer, txnVersion=epoch, userMetadata=_said(writer, epoch)
-        )  # fmt: skip
+    def _write(
+        self, rows: DataFrame, writer: str, epoch: int, mode: str, *, again: bool = False,
+        **how: str,
+    ) -> None:  # fmt: skip
+        once = {} if again else {"txnAppId": writer, "txnVersion": epoch}
+        said = _said(writer, epoch)
+        out = rows.write.format("delta").mode(mode).options(**how, **once, userMetadata=said)
         out.save(self.place) if self._path else out.saveAsTable(self.place)
 
     def merge(self, rows: Any, key: Sequence[str], writer: str, epoch: int) -> None:

@@ -25,8 +25,6 @@ EPOCH = "epoch"
 class DeltaSink(OutputSink):
     """What both sinks have: a table, and a name under which it knows its epochs."""
 
-    remedy = "view.end_sink(name), then add it with overwrite=True, which begins with the value"
-
     def __init__(
         self, table: str | os.PathLike[str], *, output: str | None = None, name: str | None = None,
         overwrite: bool = False, storage_options: Mapping[str, str] | None = None,
@@ -61,6 +59,19 @@ class DeltaSink(OutputSink):
                 remedy="another table, or overwrite=True, which replaces it by the value",
             )
         return found
+
+    def restart(self, epoch: int, value: Any) -> None:
+        """Replace all rows and the columns in one commit."""
+        assert self.table is not None
+        said = self.table.epoch(self._writer) if self.table.exists() else None
+        if said is not None and said > epoch:
+            raise SinkError(
+                f"the sink {self.name!r}: the table has epoch {said} of this sink, and the view is "
+                f"at epoch {epoch}: Delta refuses the epochs in between",
+                table=Text(self.table.place),
+                remedy="another name=, with overwrite=True",
+            )
+        self.begin(epoch, value)
 
     def _mine(self, change: Any) -> Any:
         """The change of the output: a ZSet, or a DataFrame with weights."""

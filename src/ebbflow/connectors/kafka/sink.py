@@ -40,14 +40,16 @@ class TopicSink(OutputSink):
         debezium    {"op": "u", "before": {...}, "after": {...}, "source": {"epoch": 7}}; the key is
                     that of the row
 
+    A sink that begins again (`view.restart_sink`) writes everything, in one transaction: of
+    `upserts` and `debezium` (`"op": "r"`) it deletes the keys that the topic has and the output has
+    not; messages of `changes` have `"snapshot": true`, and who adds them up begins again there.
+
     `key` are fields of which no two rows have the same; where the program shows them, it can be
     left out. All messages have the epoch in a header. `create` makes the topic, with so many
     partitions, where there is none. `transactions=False` needs no rights to transactions: then an
     epoch that was cut short is written again, which does no harm to upserts. `settings` are those
     of librdkafka, for the producer.
     """
-
-    remedy = "another name=, which begins with everything"
 
     def __init__(
         self,
@@ -96,7 +98,11 @@ class TopicSink(OutputSink):
 
     def publish(self, epoch: int, change: Any) -> None:
         """Write what an epoch changed, and its number, unless it is there."""
-        self._retried(lambda: self._write(epoch, change))
+        self._retried(lambda: self._write(epoch, self._messages(epoch, change)))
+
+    def restart(self, epoch: int, value: Any) -> None:
+        """Write everything, and delete what is not in it."""
+        self._retried(lambda: self._write(epoch, self._snapshot(epoch, value), again=True))
 
     def close(self) -> None:
         """Let go of the brokers."""
@@ -152,18 +158,18 @@ class TopicSink(OutputSink):
             self._producer = producer
         return self._producer
 
-    def _write(self, epoch: int, change: Any) -> None:
+    def _write(self, epoch: int, messages: Iterator[Message], *, again: bool = False) -> None:
         fresh = self._producer is None
         producer = self._started()
         if self.transactions:
-            if fresh:
+            if fresh and not again:
                 last = self._last_epoch()
                 if last is not None and last >= epoch:
                     return
             producer.begin_transaction()
         self._failed = None
         header = [("epoch", str(epoch).encode())]
-        for key, value in self._messages(epoch, change):
+        for key, value in messages:
             self._produce(self.topic, key, value, header)
         if not self.transactions:
             self._flush()
@@ -195,9 +201,15 @@ class TopicSink(OutputSink):
 
     def _last_epoch(self) -> int | None:
         """The last epoch that is committed. To be sure of it the older producer is fenced first."""
+        self._started()
+        mine = self.name.encode()
+        found = [value for key, value in self._committed(self.epochs) if key == mine]
+        return int(json.loads(found[-1] or b"")["epoch"]) if found else None
+
+    def _committed(self, topic: str) -> Iterator[Message]:
+        """The messages of a topic that are committed."""
         from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-        self._started()
         consumer = Consumer(
             configuration(
                 self._servers,
@@ -211,11 +223,11 @@ class TopicSink(OutputSink):
                 },
             )
         )
-        found = None
         try:
-            consumer.assign([TopicPartition(self.epochs, 0, 0)])
+            left = partitions_of(consumer, topic, self.wait)
+            consumer.assign([TopicPartition(topic, number, 0) for number in range(left)])
             end = monotonic() + self.wait
-            while True:
+            while left:
                 message = consumer.poll(0.5)
                 if message is None:
                     if monotonic() > end:
@@ -223,10 +235,10 @@ class TopicSink(OutputSink):
                     continue
                 error = message.error()
                 if error is None:
-                    if message.key() == self.name.encode():
-                        found = int(json.loads(message.value() or b"")["epoch"])
+                    end = monotonic() + self.wait
+                    yield message.key(), message.value()
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    return found
+                    left -= 1
                 else:
                     raise KafkaException(error)
         finally:
@@ -265,6 +277,25 @@ class TopicSink(OutputSink):
             op = "c" if before is None else "d" if after is None else "u"
             images = {"before": plain(before), "after": plain(after)}
             yield key, _json({"op": op, **images, "source": {"epoch": epoch}})
+
+    def _snapshot(self, epoch: int, value: Any) -> Iterator[Message]:
+        """All rows, and the end of the keys that are in the topic and have none."""
+        if self.format == CHANGES:
+            for key, message in self._messages(epoch, value):
+                yield key, _json({**json.loads(message or b""), "snapshot": True})
+            return
+        rows, source = self._by_key(value), {"epoch": epoch, "snapshot": True}
+        upserts = self.format == UPSERTS
+        gone: dict[bytes | None, bool] = {}
+        for key, message in self._committed(self.topic):
+            gone[key] = message is None or (not upserts and json.loads(message).get("op") == "d")
+        left = [key for key, is_gone in gone.items() if not is_gone and key not in rows]
+        for each in left:
+            end = {"op": "d", "before": None, "after": None, "source": source}
+            yield each, None if upserts else _json(end)
+        for key, (_, row) in rows.items():
+            read = {"op": "r", "before": None, "after": plain(row), "source": source}
+            yield key, _json(plain(row) if upserts else read)
 
     def _by_key(self, change: Any) -> dict[bytes, list[Any]]:
         """The row of each key before and after; None for none."""

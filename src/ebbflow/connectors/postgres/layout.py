@@ -82,6 +82,11 @@ class TableLayout:
     @property
     def create(self) -> str:
         """Make the table, unless there is one."""
+        return f"CREATE TABLE IF NOT EXISTS {quoted(self.table)} ({self.definition})"
+
+    @property
+    def definition(self) -> str:
+        """The columns of the table, and its key."""
         lines = [
             f"{quoted(name)} {sql_type}{'' if null else ' NOT NULL'}"
             for name, sql_type, null in self.columns
@@ -91,7 +96,7 @@ class TableLayout:
         nulls = any(null for name, _, null in self.columns if name in self.key)
         unique = "UNIQUE NULLS NOT DISTINCT" if nulls else "PRIMARY KEY"
         lines.append(f"{unique} ({self._listed(self.key)})")
-        return f"CREATE TABLE IF NOT EXISTS {quoted(self.table)} ({', '.join(lines)})"
+        return ", ".join(lines)
 
     @property
     def insert(self) -> str:

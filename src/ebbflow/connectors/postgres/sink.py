@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.connectors.postgres.columns import fit_columns, require_no_rounding
 from ebbflow.connectors.postgres.layout import TableLayout, table_layout
 from ebbflow.connectors.postgres.link import WAIT, Link, quoted
 from ebbflow.connectors.rows import Block, OutputSink
@@ -56,10 +57,6 @@ class TableSink(OutputSink):
     ) -> None:
         self.table, self.output, self.name = table, output, name or f"table {table}"
         self.create, self.overwrite, self.epochs = create, overwrite, epochs
-        self.remedy = (
-            f"DELETE FROM {quoted(epochs)} WHERE sink = '{self.name}', and overwrite=True: then "
-            "it begins again, with everything"
-        )
         self._key, self._count = key, count
         self._link = Link(dsn, wait)
         self._layout: TableLayout
@@ -78,13 +75,8 @@ class TableSink(OutputSink):
         """Have exactly these rows in the table."""
 
         def write(cursor: Cursor[Any]) -> None:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('ebbflow', 0))")
-            cursor.execute(
-                f"CREATE TABLE IF NOT EXISTS {quoted(self.epochs)} "
-                "(sink text PRIMARY KEY, epoch bigint NOT NULL, written timestamptz NOT NULL)"
-            )
-            if self.create:
-                cursor.execute(self._layout.create)
+            self._make_tables(cursor)
+            require_no_rounding(cursor, self._layout, self.name)
             table = quoted(self.table)
             if self.overwrite:
                 cursor.execute(f"DELETE FROM {table}")
@@ -96,6 +88,29 @@ class TableSink(OutputSink):
             self._write(cursor, value)
 
         self._commit(epoch, write)
+
+    def restart(self, epoch: int, value: Any) -> None:
+        """Replace the rows of the table in one transaction. With `create` its columns become those
+        of the output."""
+
+        def write(cursor: Cursor[Any]) -> None:
+            self._make_tables(cursor)
+            cursor.execute(f"DELETE FROM {quoted(self.table)}")
+            if self.create:
+                fit_columns(cursor, self._layout)
+            require_no_rounding(cursor, self._layout, self.name)
+            self._write(cursor, value)
+
+        self._commit(epoch, write, again=True)
+
+    def _make_tables(self, cursor: Cursor[Any]) -> None:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('ebbflow', 0))")
+        cursor.execute(
+            f"CREATE TABLE IF NOT EXISTS {quoted(self.epochs)} "
+            "(sink text PRIMARY KEY, epoch bigint NOT NULL, written timestamptz NOT NULL)"
+        )
+        if self.create:
+            cursor.execute(self._layout.create)
 
     def publish(self, epoch: int, change: Any) -> None:
         """Write what an epoch changed, and its number, unless it is there."""
@@ -110,13 +125,17 @@ class TableSink(OutputSink):
     def _do(self, work: Callable[[Connection[Any]], Any]) -> Any:
         return self._link.do(work, f"table {self.table!r}")
 
-    def _commit(self, epoch: int, write: Callable[[Cursor[Any]], None]) -> None:
+    def _commit(
+        self, epoch: int, write: Callable[[Cursor[Any]], None], *, again: bool = False
+    ) -> None:
+        """Write an epoch, unless the table has it; `again` also then."""
+
         def work(connection: Connection[Any]) -> None:
             with connection.transaction(), connection.cursor() as cursor:
                 lock = f"ebbflow {self.name}"  # one that was cut off may still be committing
                 cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
                 known = self._epoch(connection)
-                if known is not None and known >= epoch:
+                if known is not None and known >= epoch and not again:
                     return
                 write(cursor)
                 cursor.execute(

@@ -93,6 +93,10 @@ class PublishingView(BaseView[W], Generic[T, W]):
     def _changes(self, epoch: int, entry: OutputDeltas) -> Any:
         return self._shown(entry)
 
+    def _whole_entry(self) -> OutputDeltas:
+        outputs = self._program.outputs
+        return {name: dict(each.value().items()) for name, each in outputs.items()}
+
     def _write_change(
         self, name: str, epoch: int, entry: OutputDeltas, folder: Path, format: str
     ) -> None:

@@ -8,6 +8,7 @@ with weights, none of them zero, with one NaN (see `ebbflow.nan`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,8 @@ from ebbflow.engine.runtime.tables import (
     refuse_table,
 )
 from ebbflow.engine.runtime.values.check import canonical_rows, tester
+from ebbflow.engine.runtime.values.hints import rule_of
+from ebbflow.engine.runtime.values.rules import WrongValue
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
@@ -181,8 +184,7 @@ def hashable(source: Source, row: Any) -> Any:
     try:
         row = row_of(source, row)
         row = frozen(row) if is_loose(source.type) else row
-        hash(row)
-        return row
+        return _as_hashable(source.type, row)
     except TypeError as error:
         refuse_table(source, row, as_row=True)
         raise ChangeError(
@@ -192,6 +194,18 @@ def hashable(source: Source, row: Any) -> Any:
             created=source.place,
             remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
         ) from cause_of(error)
+
+
+def _as_hashable(row_type: Any, row: Any) -> Any:
+    """A row; what its type converts to is hashable, as a tuple is that stands for a list."""
+    try:
+        hash(row)
+        return row
+    except TypeError:
+        with suppress(WrongValue):
+            row = rule_of(row_type).convert(row)
+        hash(row)
+        return row
 
 
 def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:

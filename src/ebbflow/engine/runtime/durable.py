@@ -26,14 +26,23 @@ from weakref import finalize
 
 from ebbflow.engine.runtime.ages import TIMES, Ages, require_age
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
-from ebbflow.engine.runtime.convert.rows import Conversion, schema_of
+from ebbflow.engine.runtime.convert.rows import ConvertedRows, schema_of
+from ebbflow.engine.runtime.convert.values import VALUES, VERSION, conversions_of_values
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
-from ebbflow.engine.runtime.reader.stored import noted_outputs
+from ebbflow.engine.runtime.reader.stored import MEANT, noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
+from ebbflow.engine.runtime.sinks.changed import (
+    GAP,
+    PROGRAM,
+    UnknownChange,
+    gap_note,
+    program_lines,
+    staged_differences,
+)
 from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Lost, StateError, Text, cause_of
@@ -89,18 +98,24 @@ class Disk:
         self.files = self.store.files
         self.rebuilt: tuple[str, ...] = ()
         self.converted: tuple[str, ...] = ()
-        self._conversions: dict[str, Conversion] = {}
+        self._conversions: dict[str, ConvertedRows] = {}
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
         self.ages = Ages(keep_for, self.store.notes)
-        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", TIMES)
+        known = (
+            "format", VALUES, "parts", "inputs", "rows", "schemas", "outputs", PROGRAM, TIMES,
+        )  # fmt: skip
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
             program.batches.attach(self.store)
             self.done = noted(self.files)
             """The last epoch that each sink has had."""
+            if self.extra.get(GAP, {}).get("epoch", 0) < (
+                needed(self.done) or self.store.epoch + 1
+            ):
+                self.extra.pop(GAP, None)
             self.log = ChangeLog(self.store, program, keep_epochs) if log else None
             self._open()
         except BaseException:
@@ -112,21 +127,26 @@ class Disk:
     def _open(self) -> None:
         store, program = self.store, self.program
         fresh = store.epoch < 0
-        if not fresh:
-            self._conversions = conversions_to(self, store.notes)
         known = set() if fresh else set(store.notes["parts"])
         mine = set(program.names)
+        changed = [] if fresh else self.changed_outputs(store.notes)
+        if not fresh:
+            self._conversions = dict(conversions_to(self, store.notes))
+            of_values = conversions_of_values(self, store.notes, self._conversions)
+            if of_values:
+                self._conversions.update(of_values)
+                known, changed = self._forget_computed(known), list(program.outputs)
         program.attach(store, limited=self._in_part())
         if not fresh and not mine <= known:
             require_rebuildable(self, mine - known)
             self.rebuilt = self._rebuild(mine - known)
-        if fresh or known != mine:
+        if fresh or known != mine or changed:
             for name in known - mine:
                 store.drop(name)
             epoch = store.epoch + 1
             young = self._keep_young(epoch)
-            if not fresh and self.log is not None and self._outputs_in(known):
-                self._stage_log(epoch, {}, young)
+            if not fresh:
+                self._stage_change_of_program(epoch, changed, young)
             store.commit(epoch, self.notes())
             self.settle()
         self.converted = tuple(each.said for each in self._conversions.values())
@@ -134,6 +154,14 @@ class Disk:
             _log.warning("%s is converted: %s", self.place, said)
         notes = self.notes()
         self._unnoted = None if self.store.notes == notes else notes
+
+    def _forget_computed(self, known: set[str]) -> set[str]:
+        """Drop all state but what inputs keep beside their rows, and give the names of that."""
+        beside = {id(each.beside) for each in self.program.inputs.values() if each.beside}
+        kept = {part.name for part in self.program.parts if id(part.owner) in beside}
+        for name in known - kept:
+            self.store.drop(name)
+        return known & kept
 
     def _in_part(self) -> bool:
         """Whether keys are read when they are needed: where memory is limited, and where there is
@@ -170,11 +198,13 @@ class Disk:
         """What is the same for every epoch; looked at when opened, while all state is in rows."""
         return {
             "format": FORMAT,
+            VALUES: VERSION,
             "parts": {part.name: part.label for part in self.program.parts},
             "inputs": self.input_names,
             "rows": rows_of_inputs(self.program),
             "schemas": self.schemas,
             "outputs": noted_outputs(self.program),
+            PROGRAM: program_lines(self.program.plan),
         }
 
     # ---- epochs ----
@@ -216,19 +246,46 @@ class Disk:
 
     def _stage_log(self, epoch: int, deltas: OutputDeltas, young: range) -> None:
         if self.log is not None:
-            first = needed(self.done)
-            first = first if not young else min(young[0], epoch if first is None else first)
-            self.log.stage(epoch, deltas, first)
+            self.log.stage(epoch, deltas, self._first_needed(epoch, young))
             warn_of_late(self.done, epoch, self.place)
 
-    def _outputs_in(self, known: set[str]) -> bool:
-        """Whether all outputs are what they were, in a state with these parts."""
-        return all(self._part_of(name).name in known for name in self.program.outputs)
+    def _first_needed(self, epoch: int, young: range) -> int | None:
+        """The first epoch whose change is needed: by a sink, or because it is too young to go."""
+        first = needed(self.done)
+        return first if not young else min(young[0], epoch if first is None else first)
 
-    def _part_of(self, name: str) -> StatePart:
-        """The part that an output is read from."""
+    def changed_outputs(self, notes: Mapping[str, Any]) -> list[str]:
+        """The outputs that are others than in the epoch that has these notes."""
+        parts, noted = notes.get("parts", {}), notes.get("outputs", {})
+
+        def same(name: str) -> bool:
+            part = self._part_of(name)
+            if part is not None:
+                return part.name in parts
+            now = self._noted["outputs"][name]
+            return bool({MEANT: now[MEANT], **noted.get(name, {})} == now)
+
+        return [name for name in self.program.outputs if not same(name)]
+
+    def _stage_change_of_program(self, epoch: int, changed: list[str], young: range) -> None:
+        """Stage what the changed program changes in these outputs as the change of the epoch that
+        opens it, or note that this is not known (`sinks.changed`)."""
+        log, deltas = self.log, dict[str, Any]()
+        if log is None:
+            return
+        if changed and log.keeps(epoch, self._first_needed(epoch, young)):
+            try:
+                deltas = staged_differences(self.store, self.program, log, changed)
+            except UnknownChange as error:
+                self.extra[GAP] = gap_note(epoch, error, self.store.notes, self.program.plan)
+                return
+        self._stage_log(epoch, deltas, young)
+
+    def _part_of(self, name: str) -> StatePart | None:
+        """The part that an output is read from; None where it is computed from inputs."""
         reader = self._reader(name)
-        return self.program.part(self._rows(name) if reader is None else reader.cells)
+        owner = self._rows(name) if reader is None else reader.cells
+        return None if owner is None else self.program.part(owner)
 
     def _reader(self, name: str) -> Any:
         """The stage that has an output as its state, where one has; that of the row path."""
@@ -320,6 +377,7 @@ class Disk:
             for name, output in outputs.items():
                 reader = self._reader(name)
                 part = self._part_of(name)
+                assert part is not None
                 if part.name not in known:
                     raise StateError(
                         f"output {name!r} was another one at epoch {epoch}: the program has "

@@ -218,6 +218,8 @@ class Memory:
     assumed: Mapping[str, tuple[str, ...]] = {}
     files = None
     """Where sinks are noted: nowhere."""
+    extra: Mapping[str, Any] = {}
+    """What else is noted beside the state: nothing."""
 
     def __init__(self, program: RunningProgram) -> None:
         self.program = program

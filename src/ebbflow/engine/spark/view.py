@@ -25,7 +25,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.changes import merged
-from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
 from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork
@@ -41,15 +40,17 @@ from ebbflow.engine.spark.output.frames import (
     changed,
     derived,
     derived_outputs,
+    difference,
     file_uri,
     having,
     repeated,
     require_same,
     stored,
+    was,
     weighted,
     zset_of,
 )
-from ebbflow.engine.spark.output.log import Entry, Log, rows_in
+from ebbflow.engine.spark.output.log import Entry, Log, LoggedDisk, rows_in
 from ebbflow.engine.spark.output.targets import write_change
 from ebbflow.engine.spark.progress import Progress
 from ebbflow.engine.spark.report import (
@@ -68,6 +69,7 @@ from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputCh
 from ebbflow.engine.spark.tasks.gated import let_in, stage_gates
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.route import Route
+from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
@@ -94,7 +96,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             plan, check_input=check_input, readable=options.readable,
             derived=() if options.readable else derived_outputs(session, plan, check_input),
         )  # fmt: skip
-        disk = Disk(
+        disk = LoggedDisk(
             files, self._replica, memory=options.memory,
             keep_epochs=options.keep_epochs, keep_for=options.keep_for, strict=options.strict,
             unpickle=options.unpickle, keep_batches=options.keep_batches, log=False,
@@ -111,7 +113,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
             disk.close()
             raise
         self._own(self._replica, disk)
-        self._posted = self.epoch
+        self._posted = self._began = self.epoch
         """The last epoch that is done with: sinks and callbacks may be told of it."""
         self._history = History(self._replica.machine.stages)
         self._lowering: Lowering | None = None
@@ -241,10 +243,13 @@ class SparkView(ViewWithStreams, BaseView[C]):
     def _change(self, name: str, epoch: int, entry: Entry) -> DataFrame:
         """What an epoch changed in an output."""
         found = entry.get(name, ())
+        row_type = self.plan.outputs[name].type
         if found is None:
-            return self._weighted(name, epoch)
+            return self._rows_at(name, epoch)
+        if isinstance(found, int):  # the program was changed
+            return difference(self._rows_at(name, epoch), self._rows_at(name, found), row_type)
         files = [file for file, _ in found]
-        return changed(self.session, self._log.files, files, self.plan.outputs[name].type)
+        return changed(self.session, self._log.files, files, row_type)
 
     def _shown(self, frame: Callable[[str], DataFrame]) -> C:
         only = self._only
@@ -282,13 +287,27 @@ class SparkView(ViewWithStreams, BaseView[C]):
             return self._shown(lambda name: repeated(self._weighted(name, epoch), name))
 
     def _weighted(self, name: str, epoch: int | None = None) -> DataFrame:
-        job = self._epochs.job(self.options.tasks(self.session))
-        job = job if epoch is None else replace(job, base=epoch, manifest="")
+        job = self._job(epoch)
         if name in self._replica.derived:
             found = derived(self.session, job, self._replica, name)
             assert found is not None
             return found
         return weighted(self.session, job, name, self.plan.outputs[name].type)
+
+    def _rows_at(self, name: str, epoch: int) -> DataFrame:
+        """The rows of an output at an epoch, as the program left them that ran then."""
+        if epoch < self._began:
+            with self._store.at(epoch) as snapshot:
+                changed = self._storage.changed_outputs(snapshot.notes)
+            if name in changed:
+                row_type = self.plan.outputs[name].type
+                return was(self.session, self._job(epoch), name, row_type)
+        return self._weighted(name, epoch)
+
+    def _job(self, epoch: int | None) -> EpochJob:
+        """What tasks need to read the state of an epoch."""
+        job = self._epochs.job(self.options.tasks(self.session))
+        return job if epoch is None else replace(job, base=epoch, manifest="")
 
     def zset(self) -> Any:
         """The output as a ZSet, collected here; with several outputs a dict of them."""
@@ -393,6 +412,9 @@ class SparkView(ViewWithStreams, BaseView[C]):
 
     def _catch_up(self) -> Delivery | None:
         return self._settle()
+
+    def _whole_entry(self) -> Entry:
+        return dict.fromkeys(self.plan.outputs)
 
     def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:
         write_change(self, name, epoch, entry, folder, format)

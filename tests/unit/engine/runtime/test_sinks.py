@@ -132,18 +132,40 @@ def test_a_gap_is_said_with_its_epochs_and_leaves_nothing(opened: Open, tmp_path
         view.write_changes(tmp_path / "other")
 
 
-def test_an_output_that_is_new_is_a_gap(opened: Open) -> None:
-    more = ef.program(output=totals, more=ef.Input("others", Sale))
-    view, received = opened(), list[int]()
-    view.each_epoch(seen(received), name="ours")
+def test_an_output_that_is_new_begins_with_all_its_rows(opened: Open) -> None:
+    others = ef.Input("others", Sale)
+    more, received = ef.program(output=totals, more=others), list[Any]()
+
+    def function(change: Any, epoch: int) -> None:
+        received.append((epoch, change))
+
+    view = opened()
+    view.each_epoch(seen([]), name="ours")
     view.step(sales=[Sale("Rome", 1)])
-    with pytest.raises(SinkError, match="not there any more"):
-        opened(more).each_epoch(seen(received), name="ours")
+    view.step(sales=[Sale("Rome", 2)])
     view = opened(more)
-    view.end_sink("ours")
-    view.each_epoch(seen(received), name="ours")
+    view.each_epoch(function, name="ours")
+    assert received == [(3, {"output": ef.ZSet(), "more": ef.ZSet()})]
+    view.step(others=[Sale("Oslo", 1)])
+    view = opened(ef.program(output=totals, more=others, all=others))
+    view.each_epoch(function, name="ours")
+    assert received[-1][1] == {
+        "output": ef.ZSet(), "more": ef.ZSet(), "all": ef.ZSet.of([Sale("Oslo", 1)])
+    }  # fmt: skip
+
+
+def test_a_sink_that_is_behind_a_new_output_has_the_epochs_before_it(opened: Open) -> None:
+    received: list[Any] = []
+    view = opened()
+    view.each_epoch(seen([]), name="ours")
+    view = opened()
     view.step(sales=[Sale("Rome", 1)])
-    assert received == [1, view.epoch]
+    view.step(sales=[Sale("Rome", 2)])
+    view = opened(ef.program(output=totals, more=sales))
+    view.each_epoch(lambda change, epoch: received.append((epoch, change)), name="ours")
+    assert [epoch for epoch, _ in received] == [1, 2, 3]
+    assert received[1][1]["more"] == ef.ZSet()
+    assert received[2][1] == {"output": ef.ZSet(), "more": view.value["more"]}
 
 
 def test_a_function_hears_of_every_epoch_and_goes_on_after_those_it_finished(opened: Open) -> None:

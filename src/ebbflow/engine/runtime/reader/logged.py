@@ -18,7 +18,7 @@ from ebbflow.state.spine import Files, Snapshot
 from ebbflow.state.spine.manifest import missing
 from ebbflow.zset import add_into
 
-CHANGES = "changes"
+CHANGES, DIFFERENCES = "changes", "differences"
 Deltas = dict[str, dict[Any, int]]
 
 

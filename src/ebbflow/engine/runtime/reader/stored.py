@@ -27,6 +27,7 @@ from ebbflow.state.spine import Snapshot
 from ebbflow.zset import ZSet, add_into, trusted, weights_of
 
 Weights = dict[Any, int]
+MEANT = "meant"
 
 
 class StoredOutput(NamedTuple):
@@ -39,15 +40,16 @@ class StoredOutput(NamedTuple):
 
 def noted_outputs(program: RunningProgram) -> dict[str, Any]:
     """What the manifest notes of each output: the part that has its rows, if one has, else how they
-    are computed; and their type."""
-    return {
-        name: {
-            "part": None if output.rows is None else program.part(output.rows).name,
-            "type": stored_type(program.plan.outputs[name].type),
-            **(noted_computation(program, name) if output.rows is None else {}),
-        }
-        for name, output in program.outputs.items()
-    }
+    are computed, and a digest of what they mean; and their type."""
+    found = {}
+    meant = program.identities.of(program.plan)
+    for name, output in program.outputs.items():
+        node = program.plan.outputs[name]
+        kept = output.rows is not None
+        part = program.part(output.rows).name if kept else None
+        how = {} if kept else {MEANT: meant[id(node)], **noted_computation(program, name)}
+        found[name] = {"part": part, "type": stored_type(node.type), **how}
+    return found
 
 
 def stored_outputs(snapshot: Snapshot, plan: Plan | None) -> dict[str, StoredOutput]:

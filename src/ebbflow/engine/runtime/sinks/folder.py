@@ -4,6 +4,10 @@
 the rows that changed, with their weights in `__weight`. To a reader it is one table with a column
 `epoch`. The folder of an epoch is written under another name first, so that it is there as a whole
 or not at all. What is there says how far the log is.
+
+A log that begins again has a folder with everything, `epoch=9`, in which a file `_snapshot` says
+so. The epochs before are moved out of the table, to `_before_epoch_9`. So in the table the weights
+still add up to the output.
 """
 
 from __future__ import annotations
@@ -11,7 +15,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -34,6 +39,8 @@ from ebbflow.paths import (
 from ebbflow.zset import ZSet
 
 EPOCH = "epoch"
+SNAPSHOT = "_snapshot"
+"""The name of an empty file: the folder that has it begins the log, with everything."""
 _FOLDER = re.compile(rf"{EPOCH}=(\d+)")
 PathLike = str | os.PathLike[str]
 
@@ -80,8 +87,6 @@ def folder_sink(
 class FolderSink(Sink):
     """The changes of each epoch in a folder; `places` has one per output."""
 
-    remedy = "another path, with view.write_snapshot beside it; or view.end_sink(name)"
-
     def __init__(
         self, name: str, places: dict[str, Path], format: str, permissions: int = PRIVATE
     ) -> None:
@@ -108,23 +113,52 @@ class FolderSink(Sink):
 
     def give(self, view: Any, epoch: int, entry: Entry) -> None:
         for name, place in self.places.items():
-            final = place / f"{EPOCH}={epoch}"
-            if final.exists():
-                continue
-            temporary = place / f".{EPOCH}={epoch}.{uuid4().hex}"
-            make_folders(place, self.permissions)
-            make_folder(temporary)
-            try:
-                view._write_change(name, epoch, entry, temporary, self.format)
-                allow_all(temporary, self.permissions)
-                for each in temporary.iterdir():
-                    settle(each)
-                settle(temporary)
-                os.rename(temporary, final)
-            except BaseException:
-                shutil.rmtree(temporary, ignore_errors=True)
-                raise
+            if not (place / f"{EPOCH}={epoch}").exists():
+                with self._written(view, name, epoch, entry) as folder:
+                    os.rename(folder, place / f"{EPOCH}={epoch}")
+                settle(place)
+
+    def give_all(self, view: Any, epoch: int) -> None:
+        """Begin the log again; what an attempt before has moved out of it stays there."""
+        entry = view._whole_entry()
+        for name, place in self.places.items():
+            there, before = self._there(place), place / f"_before_epoch_{epoch}"
+            with self._written(view, name, epoch, entry, SNAPSHOT) as folder:
+                for old in there:
+                    make_folders(before, self.permissions)
+                    os.rename(place / f"{EPOCH}={old}", _free(before / f"{EPOCH}={old}"))
+                if there:
+                    settle(before)
+                os.rename(folder, place / f"{EPOCH}={epoch}")
             settle(place)
+
+    @contextmanager
+    def _written(
+        self, view: Any, name: str, epoch: int, entry: Entry, *marks: str
+    ) -> Iterator[Path]:
+        """A folder with what an entry has of an output, and with empty files as marks; it is to be
+        given the name of its epoch."""
+        place = self.places[name]
+        temporary = place / f".{EPOCH}={epoch}.{uuid4().hex}"
+        make_folders(place, self.permissions)
+        make_folder(temporary)
+        try:
+            view._write_change(name, epoch, entry, temporary, self.format)
+            for mark in marks:
+                (temporary / mark).touch()
+            allow_all(temporary, self.permissions)
+            for each in temporary.iterdir():
+                settle(each)
+            settle(temporary)
+            yield temporary
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+def _free(path: Path) -> Path:
+    """The path, or one like it where there is something: after a restart of the same epoch."""
+    return path if not path.exists() else path.with_name(f"{path.name}.{uuid4().hex}")
 
 
 def write_values(

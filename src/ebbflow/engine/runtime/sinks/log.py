@@ -11,7 +11,7 @@ as somebody still needs them, those before. A view in memory keeps what its sink
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ebbflow.engine.runtime.parts import typed
@@ -56,6 +56,25 @@ class ChangeLog:
         """The epochs whose changes are there, in order."""
         return logged(self.store, self.types)
 
+    def keeps(self, epoch: int, needed: int | None) -> bool:
+        """Whether what an epoch changes is to be written; see `stage`."""
+        return self._first(epoch, needed) <= epoch
+
+    def _first(self, epoch: int, needed: int | None) -> int:
+        kept = epoch + 1 - self.keep
+        return kept if needed is None else min(kept, needed)
+
+    def begin(self, output: str, among: Iterable[str]) -> None:
+        """Begin with an output that the program did not have: the epochs of which it is known what
+        they changed in the outputs it is `among` changed nothing in this one."""
+        types = {name: self.types[name] for name in among}
+        for epoch in logged(self.store, types):
+            self._spine(output, epoch).append({})
+
+    def _spine(self, output: str, epoch: int) -> Any:
+        key_type = typed(self.types[output])
+        return self.store.spine(operator_of(output), epoch, layout="value", key_type=key_type)
+
     def of(self, epoch: int) -> OutputDeltas | None:
         """What an epoch changed in each output; None when that is not known any more."""
         if epoch not in self.epochs:
@@ -68,17 +87,14 @@ class ChangeLog:
     def stage(self, epoch: int, deltas: OutputDeltas, needed: int | None) -> None:
         """Have what an epoch changes written with it, if somebody will ask: those that keep epochs,
         or a sink that needs the epochs from `needed` on."""
-        first = epoch + 1 - self.keep if needed is None else min(epoch + 1 - self.keep, needed)
+        first = self._first(epoch, needed)
         if self._used:
             self._drop(first if self.store.writes_next else 0, epoch)
         if first > epoch:
             return
         self._used = True
-        for name, row_type in self.types.items():
-            spine = self.store.spine(
-                operator_of(name), epoch, layout="value", key_type=typed(row_type)
-            )
-            spine.append(deltas.get(name, {}))
+        for name in self.types:
+            self._spine(name, epoch).append(deltas.get(name, {}))
 
     def _drop(self, first: int, epoch: int) -> None:
         """Drop the changes of epochs before `first`, what an epoch that failed has left, and those

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,6 @@ class Sink:
 
     name = ""
     """What the sink is called where its epochs are noted; that of the class, unless it has one."""
-    remedy = "view.end_sink(name), then begin again, from view.value"
 
     def publish(self, epoch: int, change: Any) -> None:
         """Take what an epoch changed: what `step` gave. When this returns, the sink has had it."""
@@ -69,6 +68,19 @@ class Sink:
         """Take all that there is at an epoch, with its weights, as if nothing had been before: when
         `had` gave None. When this returns, the sink has had all epochs up to this one."""
         self.publish(epoch, value)
+
+    def restart(self, epoch: int, value: Any) -> None:
+        """Replace all rows of the target by those that there are at an epoch, with their weights:
+        after `view.restart_sink`. When this returns, the sink has had all epochs up to this one. It
+        is called again after a crash, perhaps for a later epoch.
+        """
+        name = self.name or type(self).__name__
+        raise SinkError(
+            f"the sink {name!r} cannot begin again: it has no `restart`",
+            epoch=epoch,
+            remedy="def restart(self, epoch, value), which replaces the rows of the target; or "
+            "view.end_sink(name), and a target that is empty",
+        )
 
     def had(self, known: int | None, first: int, last: int) -> int | None:
         """The last epoch this sink has had: `known`, where that was noted; a new one begins after
@@ -87,15 +99,22 @@ class Sink:
         """What an epoch changed. To be given it twice must do no harm, or be what one can bear."""
         self.publish(epoch, view._changes(epoch, entry))
 
+    def give_all(self, view: ViewWithSinks, epoch: int) -> None:
+        """All that there is at an epoch, for `restart`. To be given it twice must do no harm."""
+        self.restart(epoch, view._everything())
+
 
 class FunctionSink(Sink):
-    """A function of the user's."""
+    """A function of the user's. Begun again, it is called with everything, as one change."""
 
     def __init__(self, function: Callable[[Any, int], object], name: str) -> None:
         self.function, self.name = function, name
 
     def publish(self, epoch: int, change: Any) -> None:
         self.function(change, epoch)
+
+    def restart(self, epoch: int, value: Any) -> None:
+        self.function(value, epoch)
 
 
 def name_of(function: Any) -> str:
@@ -119,6 +138,8 @@ class Sinks:
     def __init__(self, view: ViewWithSinks, files: Files | None, done: dict[str, int]) -> None:
         self.view, self.files, self.done = view, files, done
         self.active: dict[str, Sink] = {}
+        self.restarting: set[str] = set() if files is None else restarting(files)
+        """The sinks that begin again with everything, before they are given anything else."""
         self._lock = RLock()
 
     def add(self, sink: Sink) -> Callable[[], None]:
@@ -136,12 +157,15 @@ class Sinks:
                 first = kept[0] if kept else last + 1
                 try:
                     sink.attach(view)
-                    had = sink.had(self.done.get(name), first, last)
-                    if had is None:
-                        sink.begin(last, view._everything())
-                        had = last
-                    _require_no_gap(sink, name, had, kept, last)
-                    self._note(name, had)
+                    if name in self.restarting:
+                        self._note(name, last, restart=True)
+                    else:
+                        had = sink.had(self.done.get(name), first, last)
+                        if had is None:
+                            sink.begin(last, view._everything())
+                            had = last
+                        self._require_no_gap(name, had, kept, last)
+                        self._note(name, had)
                 except BaseException:
                     sink.close()
                     raise
@@ -149,10 +173,27 @@ class Sinks:
             self.deliver()
         return lambda: self.end(name)
 
+    def restart(self, name: str) -> None:
+        """Have a sink begin again with everything: at once, or when it is added."""
+        with self._lock:
+            if under_way(Sinks.deliver, self):
+                raise CompositionError(
+                    f"restart_sink({name!r}): a sink called it, in the middle of a delivery",
+                    remedy="restart_sink before or after step(...)",
+                )
+            with self.view._lock:
+                self.view._require_open()
+                self.restarting.add(name)
+                if name in self.done:
+                    self._note(name, self.view._safe(), restart=True)
+        if name in self.active:
+            self.deliver()
+
     def end(self, name: str) -> None:
         """Give nothing to a sink any more, and keep nothing for it."""
         with self._lock:
             forget_sink(self.files, self.done, name)
+            self.restarting.discard(name)
             ended = self.active.pop(name, None)
             if ended is not None:
                 ended.close()
@@ -172,12 +213,17 @@ class Sinks:
                 return  # a sink has stepped the view: it gets this epoch after the present one
             while waiting := self._waiting(errors):
                 name = min(waiting, key=lambda each: self.done[each])
-                epoch = self.done[name] + 1
+                again = name in self.restarting
+                epoch = self.done[name] + (not again)
                 try:
-                    self._give(name, epoch)
+                    if again:
+                        self._give_all(name)
+                    else:
+                        self._give(name, epoch)
                 except Exception as error:
+                    what = "beginning again with" if again else "for"
                     error.add_note(
-                        f"raised by the sink {name!r} for epoch {epoch}, which is done and "
+                        f"raised by the sink {name!r} {what} epoch {epoch}, which is done and "
                         "stays; the next step tries again, and so does view.deliver()"
                     )
                     errors[name] = error
@@ -188,24 +234,74 @@ class Sinks:
 
     def _waiting(self, but: Mapping[str, object]) -> list[str]:
         last = self.view._safe()  # others may be in the middle of a later one
-        return [name for name in self.active if self.done[name] < last and name not in but]
+        due = [name for name in self.active if self.done[name] < last or name in self.restarting]
+        return [name for name in due if name not in but]
 
     def _give(self, name: str, epoch: int) -> None:
         sink = self.active[name]
         with self.view._lock:
             entry = self.view._entry(epoch)
         if entry is None:
-            raise _gap(sink, name, epoch - 1, [epoch])
+            raise self._gap(name, epoch - 1, [epoch])
         sink.give(self.view, epoch, entry)
         if name in self.done:  # it may have ended itself
             self._note(name, epoch)
 
-    def _note(self, name: str, epoch: int) -> None:
-        if self.done.get(name) == epoch:
+    def _give_all(self, name: str) -> None:
+        view = self.view
+        with view._lock:
+            view._flush()
+            last = view._safe()
+            self.active[name].give_all(view, last)
+            if name in self.done:
+                self._note(name, last)
+                self.restarting.discard(name)
+
+    def _note(self, name: str, epoch: int, *, restart: bool = False) -> None:
+        if self.done.get(name) == epoch and name not in self.restarting:
             return
         if self.files is not None:
-            note(self.files, name, epoch)
+            note(self.files, name, epoch, restart=restart)
         self.done[name] = epoch
+
+    # ---- what cannot go on ----
+
+    def _require_no_gap(self, name: str, had: int, kept: list[int], last: int) -> None:
+        if had > last:
+            raise SinkError(
+                f"the sink {name!r} has had epoch {had}, and the view is at epoch {last}: it is "
+                "not a sink of this state",
+                remedy=self._again(name),
+            )
+        missing = [epoch for epoch in range(had + 1, last + 1) if epoch not in kept]
+        if missing:
+            raise self._gap(name, had, missing)
+
+    def _gap(self, name: str, had: int, missing: list[int]) -> SinkError:
+        gap = self.view._gap()
+        if gap is None or gap["epoch"] not in missing:
+            return SinkError(
+                f"the sink {name!r} has had the epochs up to {had}, and the changes of some after "
+                "that are not there any more",
+                missing=Text(spans(missing)),
+                remedy=f"{self._again(name)}; keep_epochs=... keeps more for sinks that are new",
+            )
+        from ebbflow.engine.runtime.sinks.changed import gap_facts
+
+        return SinkError(
+            f"the sink {name!r} has had the epochs up to {had}; then the program changed, and what "
+            "that changed in the output is not known",
+            **gap_facts(gap),
+            remedy=self._again(name),
+        )
+
+    def _again(self, name: str) -> str:
+        """How a sink begins again."""
+        shell = f", or `ebbflow state restart-sink DIR {name!r}`" if name in self.done else ""
+        return (
+            f"view.restart_sink({name!r}) before the sink is added{shell}: then it begins again, "
+            "with everything"
+        )
 
 
 # ---- what is noted ----
@@ -217,22 +313,31 @@ def _file(name: str) -> str:
     return f"{_BEGIN}{file_name(name)}{_END}"
 
 
-def note(files: Files, name: str, epoch: int) -> None:
-    """Note down the last epoch that a sink has had."""
-    files.replace(_file(name), json.dumps({"sink": name, "epoch": epoch}))
+def note(files: Files, name: str, epoch: int, *, restart: bool = False) -> None:
+    """Note down the last epoch that a sink has had; or that it is to `restart`, with everything, of
+    this epoch or a later one."""
+    said = {"sink": name, "epoch": epoch} | ({"restart": True} if restart else {})
+    files.replace(_file(name), json.dumps(said))
+    if restart:
+        files.settle()  # before the target is changed
 
 
 def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:
     """Keep nothing for a sink any more, of those whose epochs are in `done`."""
+    require_noted(done, name)
+    del done[name]
+    if files is not None:
+        files.remove(_file(name))
+
+
+def require_noted(done: Mapping[str, int], name: str) -> None:
+    """Refuse the name of a sink that is not among those whose epochs are in `done`."""
     if name not in done:
         raise CompositionError(
             f"there is no sink {name!r}",
             sinks=Text(", ".join(done) or "none"),
             remedy="one of these" if done else "each_epoch or write_changes",
         )
-    del done[name]
-    if files is not None:
-        files.remove(_file(name))
 
 
 def needed(done: Mapping[str, int]) -> int | None:
@@ -260,34 +365,20 @@ def warn_of_late(done: Mapping[str, int], epoch: int, place: str) -> None:
 
 def noted(files: Files) -> dict[str, int]:
     """The last epoch that each sink of a state has had, by name."""
-    found: dict[str, int] = {}
+    return {name: epoch for name, epoch, _ in _notes(files)}
+
+
+def restarting(files: Files) -> set[str]:
+    """The sinks of a state that are to begin again with everything."""
+    return {name for name, _, restart in _notes(files) if restart}
+
+
+def _notes(files: Files) -> Iterator[tuple[str, int, bool]]:
     for file in files.names():
         if file.startswith(_BEGIN) and file.endswith(_END):
             with suppress(ValueError, KeyError, TypeError):
                 said = json.loads(files.read(file) or "")
-                found[said["sink"]] = int(said["epoch"])
-    return found
-
-
-def _require_no_gap(sink: Sink, name: str, had: int, kept: list[int], last: int) -> None:
-    if had > last:
-        raise SinkError(
-            f"the sink {name!r} has had epoch {had}, and the view is at epoch {last}: it is "
-            "not a sink of this state",
-            remedy=sink.remedy,
-        )
-    missing = [epoch for epoch in range(had + 1, last + 1) if epoch not in kept]
-    if missing:
-        raise _gap(sink, name, had, missing)
-
-
-def _gap(sink: Sink, name: str, had: int, missing: list[int]) -> SinkError:
-    return SinkError(
-        f"the sink {name!r} has had the epochs up to {had}, and the changes of some after "
-        "that are not there any more",
-        missing=Text(spans(missing)),
-        remedy=f"{sink.remedy}; keep_epochs=... keeps more for sinks that are new",
-    )
+                yield said["sink"], int(said["epoch"]), bool(said.get("restart"))
 
 
 def spans(numbers: list[int]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,14 @@ class ViewWithSinks:
 
     def _everything(self) -> Any:
         """The outputs as they are, as a change that made them of nothing."""
+        raise NotImplementedError
+
+    def _whole_entry(self) -> Entry:
+        """The outputs as they are, as an entry of an epoch that made them of nothing."""
+        raise NotImplementedError
+
+    def _gap(self) -> Mapping[str, Any] | None:
+        """The last change of the program that sinks cannot be given (`sinks.changed`)."""
         raise NotImplementedError
 
     def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:
@@ -144,6 +152,25 @@ class ViewWithSinks:
     def sinks(self) -> dict[str, int]:
         """The last epoch that each sink has had, by name; also those of earlier runs."""
         return {} if self._sinks is None else dict(self._sinks.done)
+
+    def restart_sink(self, name: str) -> None:
+        """Have a sink begin again: the rows of its target are replaced by those of the output. It
+        happens at once where the sink was added in this run, and else when it is added.
+
+        A sink that cannot go on needs it, as after a change of the program that it cannot be given,
+        and a target that others have changed. What that means for each kind of sink, and what
+        `ebbflow state restart-sink` does, is in `docs/howto/sinks.md`.
+
+        >>> import ebbflow as ef
+        >>> view = ef.Input("words", str).run()
+        >>> end = view.each_epoch(lambda change, epoch: print(epoch, change), name="print")
+        >>> _ = view.step(words=["ebb"]); _ = view.step(words=["flow"])
+        1 ZSet({'ebb': 1})
+        2 ZSet({'flow': 1})
+        >>> view.restart_sink("print")
+        2 ZSet({'ebb': 1, 'flow': 1})
+        """
+        self._all_sinks().restart(name)
 
     def end_sink(self, name: str) -> None:
         """Keep nothing for a sink any more. For one of this run, what made it gave this too."""

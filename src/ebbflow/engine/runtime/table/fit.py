@@ -28,6 +28,7 @@ from ebbflow.engine.runtime.table.ranges import (
     out_of_range,
     value_at,
 )
+from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.engine.runtime.values.rules import IN_RANGE
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
@@ -55,7 +56,7 @@ def fitted(
     fit. A table that comes `from_user` may have no NaN in a key: it is what pandas has for a value
     that is missing."""
     arrays, wrong = [], []
-    keys = key_columns(source) if from_user else ()
+    keys = fields_of_key(source) if from_user else ()
     columns = dict(columns_of(source.type))
     for name, column in columns.items() if some is None else ((n, columns[n]) for n in some):
         try:
@@ -96,7 +97,7 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
         raise _wrong_type(name, array, column)
     if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
         array = array.fill_null(NAN)
-    if array.null_count and not column.optional:
+    if array.null_count and not _may_be_null(source, name, column):
         raise WrongColumn(
             f"column {name!r} is null in {_first_of(array.is_null())}, and its hint is {column}",
             f"{column} | None as the hint, where None may be; or leave those rows out",
@@ -112,6 +113,13 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     if choices:
         _require_chosen(name, made, choices)
     return made
+
+
+def _may_be_null(source: Source, name: str, column: Column) -> bool:
+    if column.form != "any":
+        return column.optional
+    hint = (fields_of(source.type) or {VALUE: source.type})[name]
+    return rule_of(hint).is_canonical(None)
 
 
 def require_keys(name: str, made: Any) -> None:
@@ -275,7 +283,7 @@ def _require_chosen(name: str, array: Any, allowed: tuple[Any, ...]) -> None:
         )
 
 
-def key_columns(source: Source) -> frozenset[str]:
+def fields_of_key(source: Source) -> frozenset[str]:
     """The fields that the key of an input reads; none where that is not known."""
     if source.key is None:
         return frozenset()

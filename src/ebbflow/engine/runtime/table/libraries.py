@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,21 @@ import pyarrow as pa
 import pyarrow.types as is_
 
 from ebbflow.engine.runtime.table.arrow import arrow_type
-from ebbflow.engine.runtime.table.column_types import Column, columns_of
+from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.encode import encode
 from ebbflow.engine.runtime.table.layout import AFTER, BEFORE, layout_of, refused
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
 from ebbflow.engine.runtime.tables import library_of
+from ebbflow.engine.runtime.values.hints import rule_of
+from ebbflow.engine.runtime.values.rules import WrongValue
 from ebbflow.errors import ChangeError, Text, cause_of, type_name, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
+from ebbflow.record import fields_of
 
 Loose = frozenset[str]
 Wanted = Callable[[Sequence[str]], list[str]]
+TIMES = ("time", "instant")
 NESTED = ("list", "set", "map", "record")
 
 
@@ -201,7 +206,7 @@ def _of_dtype(source: Source, name: str, column: Column | None, given: Any) -> A
     pandas = library_of(given) == "pandas"
     if str(given.dtype) != "object":
         return pa.array(given, from_pandas=True) if pandas else _of_array(given)
-    if pandas and column is not None:
+    if pandas and column is not None and column.form not in TIMES:
         seen = _as_seen(given)
         if seen is not None and seen.type == arrow_type(column):
             return seen
@@ -225,6 +230,8 @@ def _as_seen(given: Any) -> Any:
 def _of_values(source: Source, name: str, column: Column | None, values: list[Any]) -> Any:
     """A column of values of Python: by the hint of its field; where that does not do, and lists and
     dicts may stand for others, or values of NumPy for Python's, as Arrow sees them."""
+    if column is not None and column.form not in NESTED:
+        values = _as_in_rows(source, name, values)
     foreign = any(cls.__module__.startswith(("numpy", "pandas")) for cls in set(map(type, values)))
     refusal: ChangeError | None = None
     if column is not None and not foreign:
@@ -239,6 +246,36 @@ def _of_values(source: Source, name: str, column: Column | None, values: list[An
         return pa.array(values, wanted, from_pandas=foreign)
     except (pa.ArrowException, OverflowError) as error:
         raise refusal or _mixed(source, name, column, values, error) from cause_of(error)
+
+
+def _as_in_rows(source: Source, name: str, values: list[Any]) -> list[Any]:
+    """Values of Python and of other libraries as the rows of an input hold them. Floats are left to
+    what knows whether pandas made them of integers, and what a column can not tell apart, such as a
+    text among numbers, to what makes the column."""
+    rule = rule_of((fields_of(source.type) or {VALUE: source.type})[name])
+    if {*map(type, values)} <= {rule.cls, NoneType}:
+        return values
+    made = []
+    for at, value in enumerate(values):
+        found = value
+        if value is not None:
+            try:
+                found = rule.convert(value)
+            except WrongValue as wrong:
+                if not isinstance(value, float) and _is_foreign(value):
+                    raise refused(
+                        source, f"column {name!r}, row {at}: {wrong}", value=wrong.value,
+                        remedy=wrong.remedy,
+                    ) from wrong.__cause__  # fmt: skip
+        made.append(found)
+    return made
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether a value is one of NumPy or pandas, and not their sign for one that is missing."""
+    name = type(value).__name__
+    known = type(value).__module__.partition(".")[0] in ("numpy", "pandas")
+    return known and name not in ("NaTType", "NAType") and value == value
 
 
 def _refusal(source: Source, name: str, column: Column, mismatch: ColumnMismatch) -> ChangeError:

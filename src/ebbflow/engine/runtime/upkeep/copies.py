@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ebbflow.engine.runtime.reader.logged import CHANGES
-from ebbflow.engine.runtime.sinks.sink import note, noted
+from ebbflow.engine.runtime.reader.logged import CHANGES, DIFFERENCES
+from ebbflow.engine.runtime.sinks.sink import note, noted, restarting
 from ebbflow.engine.runtime.upkeep.inspect import TRIES
 from ebbflow.errors import Damaged, StateError, Text
 from ebbflow.state.spine import Files, Ref, Snapshot, Store, live_snapshot
@@ -53,6 +53,7 @@ def copy(files: Files, other: Files, epoch: int | None = None, *, sinks: bool = 
 def _copy(files: Files, other: Files, epoch: int | None, sinks: bool) -> Manifest:
     for tries in range(TRIES):
         had = noted(files) if sinks else {}  # before the epoch: a sink has never had a later one
+        again = restarting(files)
         found = live_snapshot(
             files, epoch, wanted=lambda it: {operator for operator, _ in it.names()}
         )
@@ -64,11 +65,12 @@ def _copy(files: Files, other: Files, epoch: int | None, sinks: bool) -> Manifes
                 raise Damaged(
                     f"{error.filename} is missing", remedy="ebbflow state verify"
                 ) from None
-    notes = {**found.notes, CHANGES: kept} if CHANGES in found.notes else found.notes
+    notes = {**found.notes, CHANGES: kept} if CHANGES in found.notes else dict(found.notes)
+    notes.pop(DIFFERENCES, None)
     made = _write(found, other, notes)
     for name, last in had.items():
         if last <= made.epoch:
-            note(other, name, last)
+            note(other, name, last, restart=name in again)
     other.settle()
     return made
 
@@ -77,10 +79,11 @@ def _copy_changes(files: Files, other: Files, snapshot: Snapshot) -> dict[str, A
     """Copy the files of a Spark view's change log; what it says of epochs that can be read."""
     source, target = files.folder(CHANGES), other.folder(CHANGES)
     entries: Mapping[str, Any] = snapshot.notes.get(CHANGES, {})
+    older = snapshot.notes.get(DIFFERENCES, {})
     kept = {
         epoch: entry
         for epoch, entry in entries.items()
-        if None not in entry.values() or int(epoch) == snapshot.epoch
+        if None not in entry.values() or (int(epoch) == snapshot.epoch and epoch not in older)
     }
     for entry in kept.values():
         for listed in entry.values():

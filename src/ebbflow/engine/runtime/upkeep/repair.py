@@ -19,19 +19,19 @@ What is taken away is moved to a folder beside the files, and nothing is deleted
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
 from ebbflow.engine.runtime.batches import SPINE
-from ebbflow.engine.runtime.reader.logged import CHANGES
+from ebbflow.engine.runtime.reader.logged import CHANGES, DIFFERENCES
 from ebbflow.engine.runtime.sinks.log import PREFIX
-from ebbflow.engine.runtime.sinks.sink import forget_sink, noted, spans
+from ebbflow.engine.runtime.sinks.sink import forget_sink, note, noted, require_noted, spans
 from ebbflow.engine.runtime.upkeep.copies import copy_file, require_state
 from ebbflow.engine.runtime.upkeep.inspect import Inspection, inspect, label_of
 from ebbflow.errors import StateError, Text
-from ebbflow.state.spine import Files
+from ebbflow.state.spine import Files, live_snapshot
 from ebbflow.state.spine.manifest import TEMPORARY, WITNESS, Manifest, epochs, own
 from ebbflow.state.spine.snapshot import Name
 
@@ -174,11 +174,12 @@ def _gone_back(files: Files, found: Inspection, back: bool) -> Repaired:
     kept[old.name] = sorted(old.files())
     notes = dict(old.notes)
     if CHANGES in notes:
-        notes[CHANGES] = _there(files, notes[CHANGES], {epochs([name])[0][0] for name in kept})
+        retained = {epochs([name])[0][0] for name in kept}
+        notes[CHANGES] = _there(files, notes, retained)
     made = _publish(files, replace(old, epoch=found.epoch, notes=notes, retained=kept), later=True)
     lost = [f"what epoch {gone} did, and the batches of it: they can come again"]
     lost += [
-        f"the sink {name!r} has had epoch {had}: end it and begin again, from the value"
+        f"the sink {name!r} has had epoch {had}: `ebbflow state restart-sink` begins it again"
         for name, had in noted(files).items()
     ]
     aside = _set_aside(files, made)
@@ -186,13 +187,15 @@ def _gone_back(files: Files, found: Inspection, back: bool) -> Repaired:
     return Repaired(made.epoch, old.epoch, done, tuple(lost), aside.place)
 
 
-def _there(files: Files, entries: dict[str, Any], retained: set[int]) -> dict[str, Any]:
+def _there(files: Files, notes: Mapping[str, Any], retained: set[int]) -> dict[str, Any]:
     """What a change log says of epochs that can be read."""
     there = set(files.folder(CHANGES).names())
+    bases = notes.get(DIFFERENCES, {})
     return {
         epoch: entry
-        for epoch, entry in entries.items()
-        if all(
+        for epoch, entry in notes[CHANGES].items()
+        if retained.issuperset(bases.get(epoch, {}).values())
+        and all(
             int(epoch) in retained if listed is None else all(file in there for file, _ in listed)
             for listed in entry.values()
         )
@@ -250,5 +253,19 @@ def end_sink(files: Files, name: str) -> None:
     files.lock()
     try:
         forget_sink(files, noted(files), name)
+    finally:
+        files.unlock()
+
+
+def restart_sink(files: Files, name: str) -> int:
+    """Have a sink begin again when it is added the next time: its target is rewritten. Gives the
+    epoch from which on changes are kept for it. Nobody may have the state open."""
+    require_state(files)
+    files.lock()
+    try:
+        require_noted(noted(files), name)
+        epoch = live_snapshot(files).epoch
+        note(files, name, epoch, restart=True)
+        return epoch
     finally:
         files.unlock()

@@ -137,6 +137,9 @@ def _numpy_time(value: Any) -> Any:
     if np.isnat(value):
         return None
     unit = np.datetime_data(value.dtype)[0]
+    if value.dtype.kind == "m" and unit in ("Y", "M"):
+        why = f"counts months, which have no fixed length: {value_text(value)}"
+        raise WrongValue(value, why, "a number of days")
     if value.dtype.kind == "M" and unit in ("Y", "M", "W", "D"):
         exact = value.astype("datetime64[D]")
     else:
@@ -445,20 +448,34 @@ def to_any(value: Any) -> Any:
     >>> to_any((np.int64(1), "a"))
     (1, 'a')
     """
-    cls = type(value)
-    if cls in KNOWN:
-        return value
-    if cls is float:
-        return value if is_one_float(value) else to_float(value)
+    return value if _is_plain(value) else _plain(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is canonical, however deep it is nested."""
+    rest = [value]
+    while rest:
+        found = rest.pop()
+        cls = type(found)
+        if cls is float:
+            if not is_one_float(found):
+                return False
+        elif isinstance(found, (tuple, frozenset)) and not isinstance(found, Enum):
+            rest.extend(found)
+        elif cls not in KNOWN and (python_value(found) is not found or one_nan(found) is not found):
+            return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is float:
+        return to_float(value)
     if isinstance(value, (tuple, frozenset)) and not isinstance(value, Enum):
-        held = [to_any(each) for each in value]
-        if all(new is old for new, old in zip(held, value, strict=True)):
-            return value
         make = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
-        made: Any = make(cls, held)
+        made: Any = make(type(value), map(to_any, value))
         return made
     found = python_value(value)
-    return one_nan(value) if found is value else found
+    return one_nan(value) if found is value else to_any(found)
 
 
 def _any_test(bind: Bind, x: str) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, DateType, LongType, StringType
@@ -21,6 +22,7 @@ from pyspark.sql.types import BooleanType, DateType, LongType, StringType
 from ebbflow.engine.runtime.gc_paused import gc_paused
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.reader.logged import parquet_file
+from ebbflow.engine.runtime.reader.scan import output_rows
 from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
@@ -103,6 +105,30 @@ def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> 
     """The rows of an output with their weights, read from the state."""
     schema = schema_of(row_type, weight=True)
     return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
+
+
+def was(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
+    """The rows of an output with their weights, as another program left them in the state."""
+    schema = schema_of(row_type, weight=True)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadFormer(job, name), schema)
+
+
+def difference(now: DataFrame, before: DataFrame, row_type: Any) -> DataFrame:
+    """What makes the rows of one frame those of another, with their weights. Rows that Spark cannot
+    compare are compared here."""
+    session = now.sparkSession
+    schema = schema_of(row_type, weight=True)
+
+    def made() -> DataFrame:
+        with exact(session):
+            both = now.unionByName(before.withColumn(WEIGHT, -f.col(WEIGHT)))
+            if comparable(row_type):
+                return once_each(both)
+            rows = zset_of(both, row_type)
+            batch = to_arrow(list(rows), [weight for _, weight in rows.items()], row_type)
+            return session.createDataFrame(pa.Table.from_batches([batch]), schema)
+
+    return late(session, made)
 
 
 def having(frame: DataFrame, wanted: Mapping[str, Any]) -> DataFrame:
@@ -279,6 +305,25 @@ class ReadOutput:
                 held = Backing({}, spine, limited=True, codec=part.codec)
                 values = reader.output_of(held._loaded({key: value for key, value, _ in some}))
                 yield to_arrow(list(values), list(values.values()), row_type)
+
+
+@dataclass(frozen=True)
+class ReadFormer:
+    """The rows of an output that another program has left, whose hashes are in one range, as the
+    state says; one task has them all where they are computed at once."""
+
+    job: EpochJob
+    name: str
+
+    @gc_paused
+    def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
+        snapshot = self.job.snapshot()
+        scan = output_rows(snapshot, self.name)
+        for low, high in _ranges(self.job, given):
+            if not scan.whole:
+                yield from scan.batches(snapshot, low, high)
+            elif not low:
+                yield from scan.batches(snapshot)
 
 
 def _stored_rows(

@@ -6,6 +6,12 @@ with its manifest, so an epoch and its changes become so together:
     {epoch: {output: [[file, rows], ...]}}    or None for an output of which everything is new and
                                               nobody wrote it down: it is its value at that epoch
 
+What a changed program changes in an output, as it is opened, is the difference of the output at
+that epoch and at the one before, as the old program left it. Both epochs are kept, and tasks read
+them when a sink is given the change. The manifest notes the epoch before:
+
+    {epoch: {output: epoch before}}           beside None in the log
+
 The last `keep` epochs are kept, those that are not old yet where epochs are kept for a time, and
 for as long as somebody still `needs` them, those before.
 """
@@ -18,14 +24,47 @@ from contextlib import suppress
 from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
-from ebbflow.engine.runtime.sinks.sink import warn_of_late
+from ebbflow.engine.runtime.reader.logged import DIFFERENCES
+from ebbflow.engine.runtime.sinks.changed import GAP, UnknownChange, gap_note, require_known
+from ebbflow.engine.runtime.sinks.sink import needed, warn_of_late
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
 from ebbflow.state.spine.manifest import torn
 
 _FILE = re.compile(r"(\d+)-[0-9a-f-]+\.(parquet|tmp)")
 Entry = Mapping[str, Any]
-"""For each output that may have changed the files with their rows, or None."""
+"""For each output that may have changed the files with their rows, or None, or the epoch that it
+differs from."""
+
+
+class LoggedDisk(Disk):
+    """The state of a view on Spark, whose log is a `Log`."""
+
+    def _stage_change_of_program(self, epoch: int, changed: list[str], young: range) -> None:
+        if needed(self.done) is None:
+            return
+        plan, log = self.program.plan, dict(self.store.notes.get(CHANGES, {}))
+        differences = dict(self.store.notes.get(DIFFERENCES, {}))
+        try:
+            with self.store.at(self.store.epoch) as old:
+                require_known(old, plan, changed)
+                before = old.notes.get("outputs", {}).keys()
+        except UnknownChange as error:
+            self.extra[GAP] = gap_note(epoch, error, self.store.notes, plan)
+            return
+        log[str(epoch)] = dict.fromkeys(changed)
+        known = {name: self.store.epoch for name in changed if name in before}
+        if known:
+            differences[str(epoch)] = known
+        self.extra |= {CHANGES: log, DIFFERENCES: differences}
+        self.store.keep_also = read_whole(self.extra).union(young)
+
+
+def read_whole(notes: Mapping[str, Any]) -> set[int]:
+    """The epochs at which outputs are read for the log."""
+    log, differences = notes.get(CHANGES, {}), notes.get(DIFFERENCES, {})
+    found = {int(each) for each, said in log.items() if None in said.values()}
+    return found.union(*(said.values() for each, said in differences.items() if each in log))
 
 
 class Log:
@@ -52,7 +91,9 @@ class Log:
 
     def of(self, epoch: int) -> Entry | None:
         """What an epoch changed; None when that is not known any more."""
-        return self.entries.get(str(epoch))
+        entry = self.entries.get(str(epoch))
+        differences = self.disk.store.notes.get(DIFFERENCES, {}).get(str(epoch), {})
+        return entry if entry is None else {**entry, **differences}
 
     def commit(self, done: EpochResult, needed: int | None) -> Entry:
         """Make what an epoch did the state, with what it changed. Epochs from `needed` on stay."""
@@ -67,9 +108,11 @@ class Log:
         first = min([epoch + 1 - self.keep, *young[:1], *([] if needed is None else [needed])])
         gone = [each for each in log if int(each) < first]
         kept = {each: log[each] for each in log if int(each) >= first}
-        whole = {int(each) for each, said in kept.items() if None in said.values()}
-        store.keep_also = whole.union(young)
-        disk.extra = {CHANGES: kept}
+        differences = disk.extra.pop(DIFFERENCES, {})
+        disk.extra[CHANGES] = kept
+        if differences := {each: said for each, said in differences.items() if each in kept}:
+            disk.extra[DIFFERENCES] = differences
+        store.keep_also = read_whole(disk.extra).union(young)
         if any(entry.values()):
             self.files.settle()  # a manifest only ever names what is safe
         warn_of_late(disk.done, epoch, disk.place)
@@ -103,15 +146,15 @@ def _files_in(entry: Entry) -> list[str]:
 
 
 def rows_in(entry: Entry) -> dict[str, int | None]:
-    """How many rows changed in each output; None where nobody counted.
+    """How many rows changed in each output; None if nobody counted.
 
     >>> rows_in({"a": [["x", 2], ["y", 3]], "b": None})
     {'a': 5, 'b': None}
     """
     return {
-        name: None if files is None else sum(rows for _, rows in files)
+        name: sum(rows for _, rows in files) if isinstance(files, (list, tuple)) else None
         for name, files in entry.items()
     }
 
 
-__all__ = ["Entry", "Log", "rows_in"]
+__all__ = ["Entry", "Log", "LoggedDisk", "rows_in"]

@@ -25,7 +25,7 @@ def write_change(
 ) -> None:
     """Write what an epoch changed in an output into a folder: the files that tasks have written."""
     files = entry.get(name, ())
-    if files is None:
+    if not isinstance(files, (list, tuple)):
         frame = view._change(name, epoch, entry)
         if format == "parquet":
             frame.write.mode("append").parquet(file_uri(folder))

@@ -25,7 +25,7 @@ from typing import Any
 from pyspark.sql import types as t
 
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
-from ebbflow.engine.runtime.table.fit import choices_of, key_columns
+from ebbflow.engine.runtime.table.fit import choices_of, fields_of_key
 from ebbflow.engine.runtime.table.layout import wrong_type
 from ebbflow.engine.runtime.values.rules import IN_RANGE
 from ebbflow.engine.spark.failure import SECRET
@@ -116,7 +116,7 @@ class FrameFields:
         x = f"{self.within}{quoted(name)}"
         path = [sql_text(name)]
         made = self._value(x, found.dataType, column, path, 0)
-        if column.form == "float" and name in key_columns(self.source):
+        if column.form == "float" and name in fields_of_key(self.source):
             why, remedy = " is part of the key, and NaN", "leave those rows out, or give them a key"
             made = self._unless(f"isnan({x})", why, remedy, x, path, made)
         choices = choices_of((fields_of(self.source.type) or {VALUE: self.source.type})[name])
@@ -136,7 +136,7 @@ class FrameFields:
         if self.within:
             return f"to_json({self.within.rstrip('.')}, map('ignoreNullFields', 'false'))"
         names = [field.name for field in self.schema if field.name.isidentifier()]
-        key = [name for name in names if name in key_columns(self.source)]
+        key = [name for name in names if name in fields_of_key(self.source)]
         names = [*key, *(name for name in names if name not in key)]
         some = ", ".join(quoted(name) for name in names[: max(SHOWN, len(key))])
         return f"to_json(struct({some}), map('ignoreNullFields', 'false'))"
