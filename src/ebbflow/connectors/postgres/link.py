@@ -132,3 +132,33 @@ def quoted(name: str) -> str:
     "public"."orders" "say ""n\"\"\"
     """
     return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+
+
+_TIMES = ("date", "timestamp", "timestamptz")
+
+
+def keep_texts(cursor: Any) -> None:
+    """Have a cursor give the text of a time that Python has none for, such as infinity, so that the
+    one who reads the row can say which one it is."""
+    from psycopg import DataError
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+
+    def keeping(loader: Any) -> type[Loader]:
+        class TextLoader(Loader):
+            def __init__(self, oid: int, context: Any = None) -> None:
+                super().__init__(oid, context)
+                self._load = loader(oid, context).load
+
+            def load(self, data: Any) -> Any:
+                try:
+                    return self._load(data)
+                except DataError:
+                    return bytes(data).decode()
+
+        return TextLoader
+
+    for name in _TIMES:
+        oid = cursor.adapters.types[name].oid
+        loader = cursor.adapters.get_loader(oid, Format.TEXT)
+        cursor.adapters.register_loader(oid, keeping(loader))

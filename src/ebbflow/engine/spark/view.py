@@ -64,7 +64,7 @@ from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.streams.running import RunningStream
 from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.asked import input_change, with_tables
+from ebbflow.engine.spark.tasks.asked import analysed, input_change, require_frames, with_tables
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.gated import let_in, stage_gates
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -170,8 +170,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
         it may not be `empty` and there are no rows, there is none."""
         batches, epoch, started = self._replica.batches, self.epoch + 1, perf_counter()
         try:
-            given = with_tables(self.plan.sources, given, self.options)
-            read = {name: self._given(name, change) for name, change in given.items()}
+            read = self._read_changes(given)
             with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                 running = perf_counter()
                 gates = self._replica.forgetting.gates
@@ -226,11 +225,20 @@ class SparkView(ViewWithStreams, BaseView[C]):
         first = needed(self._storage.done)
         return min(deliveries if first is None else [*deliveries, first], default=None)
 
-    def _given(self, name: str, change: Any) -> InputChange:
-        if isinstance(change, InputChange):
-            return change
-        self._require("input", name, self.plan.sources)
-        return input_change(self._replica.inputs[name], change, self.options.small)
+    def _read_changes(self, given: Mapping[str, Any]) -> dict[str, InputChange]:
+        sources = self.plan.sources
+        for name, change in given.items():
+            self._require("input", name, sources)
+            require_frames(sources[name], change, self.session)
+        with analysed(given):
+            given = with_tables(sources, given, self.options)
+        read = {}
+        for name, change in given.items():
+            with analysed([name]):
+                read[name] = change if isinstance(change, InputChange) else input_change(
+                    self._replica.inputs[name], change, self.options.small
+                )  # fmt: skip
+        return read
 
     def _changes(self, epoch: int, entry: Entry) -> C:
         return self._shown(lambda name: self._change(name, epoch, entry))

@@ -11,7 +11,6 @@ floats of integers where some are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, date, datetime
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
@@ -23,7 +22,9 @@ from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
 from ebbflow.engine.runtime.table.mismatch import row_at, shown
+from ebbflow.engine.runtime.table.ranges import exact_floats, has_times, one_form, out_of_range
 from ebbflow.engine.runtime.values.hints import rule_of
+from ebbflow.engine.runtime.values.rules import IN_RANGE
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
@@ -31,14 +32,6 @@ from ebbflow.record import fields_of
 
 _EXACT = 1 << 53
 """Integers up to here are all told apart by floats."""
-
-
-_YEARS: dict[str, tuple[date, date]] = {
-    "date": (date.min, date.max),
-    "time": (datetime.min, datetime.max),
-    "instant": (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
-}
-"""The first and the last value of Python, for each form of dates and times."""
 
 
 class WrongColumn(Exception):
@@ -58,7 +51,7 @@ def fitted(
     fit. A table that comes `from_user` may have no NaN in a key: it is what pandas has for a value
     that is missing."""
     arrays, wrong = [], []
-    keys = _key_fields(source) if from_user else ()
+    keys = fields_of_key(source) if from_user else ()
     columns = dict(columns_of(source.type))
     for name, column in columns.items() if some is None else ((n, columns[n]) for n in some):
         try:
@@ -101,12 +94,19 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
     if column.form == "int" and is_.is_floating(array.type):
         _require_exact(name, array)
     made = _cast(source, name, column, array)
-    if column.form in _YEARS:
-        _require_years(name, column, made)
-    choices = _choices((fields_of(source.type) or {VALUE: source.type})[name])
+    if has_times(column):
+        _require_range(name, column, made)
+    choices = choices_of((fields_of(source.type) or {VALUE: source.type})[name])
     if choices:
         _require_chosen(name, made, choices)
     return made
+
+
+def _may_be_null(source: Source, name: str, column: Column) -> bool:
+    if column.form != "any":
+        return column.optional
+    hint = (fields_of(source.type) or {VALUE: source.type})[name]
+    return rule_of(hint).is_canonical(None)
 
 
 def _may_be_null(source: Source, name: str, column: Column) -> bool:
@@ -168,7 +168,7 @@ def _require_exact(name: str, array: Any) -> None:
 def _cast(source: Source, name: str, column: Column, array: Any) -> Any:
     wanted = arrow_type(column)
     if array.type == wanted:
-        return array
+        return one_form(array) if column.form == "float" else array
     if is_.is_dictionary(array.type):
         return _decoded(source, name, column, array)
 
@@ -178,6 +178,8 @@ def _cast(source: Source, name: str, column: Column, array: Any) -> Any:
         ):  # Arrow asks for room for any int
             scale = column.digits[1]
             some = some.cast(pa.decimal128(min(20 + scale, 38), scale))
+        if column.form == "float":
+            return exact_floats(some) if is_.is_integer(some.type) else one_form(some.cast(wanted))
         return some.cast(wanted)
 
     try:
@@ -201,6 +203,20 @@ def _decoded(source: Source, name: str, column: Column, array: Any) -> Any:
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
     made = [_cast(source, name, column, each.dictionary).take(each.indices) for each in chunks]
     return pa.chunked_array(made, wanted)
+
+
+def _require_range(name: str, column: Column, array: Any) -> None:
+    """Refuse times that no row can hold."""
+    if not out_of_range(array, column):
+        return
+
+    def within(some: Any) -> None:
+        if out_of_range(some, column):
+            raise pa.ArrowInvalid("out of range")
+
+    at = first_bad(array, within) or 0
+    why = f"is outside the years 1 to 9999: {shown(array[at])}"
+    raise WrongColumn(f"column {name!r} {why}, in row {at}", IN_RANGE, at, f"it {why}")
 
 
 def _value_remedy(name: str, column: Column, found: Any) -> str:
@@ -249,13 +265,13 @@ def _fails(array: Any, made: Callable[[Any], Any]) -> bool:
 
 
 @cache
-def _choices(hint: Any) -> tuple[Any, ...]:
+def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values that a field may have, where its hint is a Literal; else none."""
     inside = get_args(hint)
     if get_origin(hint) is Literal:
         return inside
     if len(inside) == 2 and type(None) in inside:
-        found = _choices(next(each for each in inside if each is not type(None)))
+        found = choices_of(next(each for each in inside if each is not type(None)))
         return (*found, None) if found else ()
     return ()
 
@@ -272,7 +288,7 @@ def _require_chosen(name: str, array: Any, allowed: tuple[Any, ...]) -> None:
         )
 
 
-def _key_fields(source: Source) -> frozenset[str]:
+def fields_of_key(source: Source) -> frozenset[str]:
     """The fields that the key of an input reads; none where that is not known."""
     if source.key is None:
         return frozenset()

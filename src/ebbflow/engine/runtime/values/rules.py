@@ -148,7 +148,7 @@ def _numpy_time(value: Any) -> Any:
             raise _finer(value)
     found = exact.item()
     if isinstance(found, int):
-        raise WrongValue(value, f"is outside the years 1 to 9999: {value_text(value)}", _IN_RANGE)
+        raise WrongValue(value, f"is outside the years 1 to 9999: {value_text(value)}", IN_RANGE)
     return found
 
 
@@ -178,7 +178,7 @@ def _finer(value: Any) -> WrongValue:
 _LIBRARIES: dict[str, Callable[[Any, Any], Any]] = {
     "numpy": _of_numpy, "pandas": _of_pandas, "pyarrow": _of_arrow,
 }  # fmt: skip
-_IN_RANGE = "a time in the years 1 to 9999, or None where there is none"
+IN_RANGE = "a time in the years 1 to 9999, or None where there is none"
 
 
 # ---- conversions ----
@@ -314,7 +314,7 @@ def to_instant(value: Any) -> Any:
         return found.astimezone(UTC)
     except OverflowError:
         why = f"is outside the years 1 to 9999 in UTC: {value_text(value)}"
-        raise WrongValue(value, why, _IN_RANGE) from None
+        raise WrongValue(value, why, IN_RANGE) from None
 
 
 def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:

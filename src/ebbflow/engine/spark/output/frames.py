@@ -28,9 +28,9 @@ from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
 from ebbflow.engine.spark.borrowed import exact, unprinted
+from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.output.late import late
-from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import EpochJob
@@ -365,4 +365,4 @@ def arrow_of(frame: DataFrame) -> Any:
         with unprinted():
             return frame.toArrow()
     except Exception as error:
-        raise failed(error, "Spark could not read these rows") from said_by(error)
+        raise_failure(error, "Spark could not read these rows")
