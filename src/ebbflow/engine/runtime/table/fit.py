@@ -109,27 +109,6 @@ def _may_be_null(source: Source, name: str, column: Column) -> bool:
     return rule_of(hint).is_canonical(None)
 
 
-def _may_be_null(source: Source, name: str, column: Column) -> bool:
-    if column.form != "any":
-        return column.optional
-    hint = (fields_of(source.type) or {VALUE: source.type})[name]
-    return rule_of(hint).is_canonical(None)
-
-
-def _require_years(name: str, column: Column, made: Any) -> None:
-    """Refuse dates and times that Python does not have."""
-    first, last = (pa.scalar(each, made.type) for each in _YEARS[column.form])
-    wrong = pc.fill_null(pc.or_(pc.less(made, first), pc.greater(made, last)), False)
-    if pc.any(wrong).as_py():
-        at = wrong.index(True).as_py()
-        raise WrongColumn(
-            f"column {name!r} has a value outside the years 1 to 9999 in {_first_of(wrong)}",
-            "a time in the years 1 to 9999, or None where there is none",
-            at,
-            f"it is outside the years 1 to 9999: {shown(made[at])}",
-        )
-
-
 def require_keys(name: str, made: Any) -> None:
     """Refuse NaN in a column that is part of the key."""
     nans = pc.fill_null(pc.is_nan(made), False)

@@ -471,9 +471,8 @@ def _plain(value: Any) -> Any:
     if type(value) is float:
         return to_float(value)
     if isinstance(value, (tuple, frozenset)) and not isinstance(value, Enum):
-        make = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
-        made: Any = make(type(value), map(to_any, value))
-        return made
+        make: Any = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
+        return make(type(value), map(to_any, value))
     found = python_value(value)
     return one_nan(value) if found is value else to_any(found)
 
