@@ -270,8 +270,11 @@ def _digits(
 ) -> tuple[tuple[int, int, int], ...]:
     """For each exponent of ten: the sum of the digits there, and of how many numbers."""
     exponent = int(x.as_tuple().exponent)
-    top, bottom = x.as_integer_ratio()
-    coefficient = top * 10**-exponent // bottom if exponent < 0 else top // 10**exponent
+    coefficient = decimals.units(x, -exponent)
+    if not digits or (len(digits) == 1 and digits[0][0] == exponent):
+        _, total, count = digits[0] if digits else (exponent, 0, 0)
+        total, count = total + coefficient * n, count + n
+        return ((exponent, total, count),) if total or count else ()
     sums = {at: (total, count) for at, total, count in digits}
     total, count = sums.get(exponent, (0, 0))
     sums[exponent] = (total + coefficient * n, count + n)
