@@ -131,7 +131,11 @@ def grouped(rows: Any, random: Random) -> Any:
         kept, named = False, {"total": ef.sum("price"), "usual": ef.mean("rate"), "n": ef.count()}
     if kept and random.random() < 0.3:
         named["far"] = ef.arg_max("price", of="long")
-    keys = random.choice([["city"], ["city", "price"], ["rate"], ["whole"], []])
+    keys = random.choice(
+        [["city"], ["city", "price"], ["rate"], ["whole"], [], [random.choice(PARTS)]]
+    )
+    if keys and callable(keys[0]):
+        return rows.group_by(key=keys[0]).agg(**named)
     return (rows.group_by(*keys) if keys else rows).agg(**named)
 
 
@@ -149,7 +153,7 @@ def program(random: Random) -> Any:
     if shape == 4:
         return rows.select("price", "rate").distinct()
     if shape == 5:
-        order = random.choice(["price", ef.desc("long"), ("rate", "whole")])
+        order = random.choice(["price", ef.desc("long"), ("rate", "whole"), random.choice(PARTS)])
         return rows.top_k(2, order=order, per=random.choice(["city", "whole", None]))
     right: Any = offers.filter(lambda r: r.share < D("0.9"))
     if shape == 6:

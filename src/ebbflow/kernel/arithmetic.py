@@ -171,7 +171,7 @@ def _as_form(of: Computed, form: WordForm) -> Computed:
     if of.form.name == "none" or of.form == form:
         return of
     if of.form.optional:
-        if of.form.kind == form.kind:
+        if of.form.encoding == form.encoding:
             return of
         raise NotInColumns(f"a {of.form.name} that may be None, and a {form.name}")
     if form.name != "float":

@@ -56,7 +56,7 @@ def same_scale(one: Computed, other: Computed) -> tuple[Computed, Computed]:
 
 def _at_scale(of: Computed, scale: int) -> Computed:
     """The same, as words of a scale that is no less; None stays None."""
-    if of.form.name == "none" or of.form.kind == ("decimal", scale):
+    if of.form.name == "none" or of.form.encoding == ("decimal", scale):
         return of
     form = WordForm("decimal", of.form.optional, (MOST_PLACES, scale))
     how = _more(of.how, scale - of.form.scale)

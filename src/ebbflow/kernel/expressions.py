@@ -350,7 +350,7 @@ class RowOnColumns:
         self.passed = {
             at: field.field
             for at, (field, form) in pairs
-            if field.field is not None and field.form.kind == form.kind
+            if field.field is not None and field.form.encoding == form.encoding
         }
         others = [field.as_words(form) for at, (field, form) in pairs if at not in self.passed]
         self.program = Instructions(others) if others else None

@@ -41,8 +41,8 @@ class WordForm(NamedTuple):
         return 0 if self.digits is None else self.digits[1]
 
     @property
-    def kind(self) -> tuple[str, int]:
-        """Forms of one kind have equal words for equal values."""
+    def encoding(self) -> tuple[str, int]:
+        """Forms of one encoding have equal words for equal values."""
         return self.name, self.scale
 
     @property

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from ebbflow.decimals import of_units
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.decimal_words import decimals_of_words, units_of, words_of_decimals
 from ebbflow.kernel.forms import FORMS, LARGEST, WordForm, form_of, forms_of
@@ -213,7 +214,11 @@ def value_of(form: WordForm, texts: Texts) -> Callable[[int], Any]:
         value = _FLOAT.unpack(word.to_bytes(8, "little", signed=True))[0]
         return any_value(word) if word == NULL or value != value else value
 
-    return {"text": text_value, "float": float_value}.get(form.name, any_value)
+    def decimal_value(word: int) -> Any:
+        return None if word == NULL else of_units(word, form.scale)
+
+    known = {"text": text_value, "float": float_value, "decimal": decimal_value}
+    return known.get(form.name, any_value)
 
 
 def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:

@@ -21,6 +21,7 @@ import math
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
@@ -119,7 +120,34 @@ def spread_plus(size: int, total: Any, x: Any, n: int) -> tuple[int, Any]:
     >>> spread_plus(3, 42, 8, 2)
     (5, 58)
     """
+    if type(x) is Decimal and size:
+        found = _decimal_plus(size, total, x, n)
+        if found is not None:
+            return found
     return spread(plus(packed(size, total), x, n))
+
+
+def _decimal_plus(size: int, total: Any, x: Decimal, n: int) -> tuple[int, Any] | None:
+    """`spread_plus` of a Decimal on Decimals of its scale alone; None on any other sum."""
+    if type(total) is not Total:
+        return None
+    _, whole, scale, floats, rest = total
+    if whole or scale or floats or rest is None or len(rest[6]) != 1 or not size + n:
+        return None
+    highs, lows, nans, fractions, fraction, count, ((exponent, units, same),), spans = rest
+    if highs or lows or nans or fractions or fraction or spans or not count == same == size:
+        return None
+    if not x.same_quantum(_unit(exponent)):
+        return None
+    units += decimals.units(x, -exponent) * n
+    size += n
+    rest = _made(Rest, (0, 0, 0, 0, fraction, size, ((exponent, units, size),), 0))
+    return size, _made(Total, (size, 0, 0, 0, rest))
+
+
+@cache
+def _unit(exponent: int) -> Decimal:
+    return Decimal((0, (1,), exponent))
 
 
 def spread_merged(size: int, total: Any, more: int, other: Any) -> tuple[int, Any]:
@@ -270,8 +298,11 @@ def _digits(
 ) -> tuple[tuple[int, int, int], ...]:
     """For each exponent of ten: the sum of the digits there, and of how many numbers."""
     exponent = int(x.as_tuple().exponent)
-    top, bottom = x.as_integer_ratio()
-    coefficient = top * 10**-exponent // bottom if exponent < 0 else top // 10**exponent
+    coefficient = decimals.units(x, -exponent)
+    if not digits or (len(digits) == 1 and digits[0][0] == exponent):
+        _, total, count = digits[0] if digits else (exponent, 0, 0)
+        total, count = total + coefficient * n, count + n
+        return ((exponent, total, count),) if total or count else ()
     sums = {at: (total, count) for at, total, count in digits}
     total, count = sums.get(exponent, (0, 0))
     sums[exponent] = (total + coefficient * n, count + n)

@@ -195,7 +195,7 @@ class _Chooser:
         for part in parts:
             reducers.add(part)
         for form, declared in zip([*key.forms, *reducers.forms], made, strict=True):
-            if not fits(form, declared) or form.kind != declared.kind:
+            if not fits(form, declared) or form.encoding != declared.encoding:
                 raise NotInColumns(f"a {form.name} where a {declared.name} is declared")
         return reducers
 
