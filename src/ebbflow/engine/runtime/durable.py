@@ -254,7 +254,8 @@ class Disk:
     def _stage_change_of_program(self, epoch: int, changed: list[str], young: range) -> None:
         """Stage what the changed program changes in these outputs as the change of the epoch that
         opens it, or note that this is not known (`sinks.changed`)."""
-        log, deltas = self.log, dict[str, Any]()
+        log = self.log
+        deltas: OutputDeltas = {}
         if log is None:
             return
         if changed and log.keeps(epoch, self._first_needed(epoch, young)):
