@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ebbflow.engine.runtime.program import RunningProgram
+from ebbflow.engine.runtime.reader.computed import former_cells
 from ebbflow.engine.runtime.reader.scan import output_rows
 from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.engine.runtime.rows import OutputDeltas, Weights
@@ -29,6 +30,7 @@ from ebbflow.flow.describe import verdict
 from ebbflow.flow.items import described
 from ebbflow.flow.plan import Plan
 from ebbflow.record import attributes_of, fields_of, type_text
+from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Snapshot, Store
 from ebbflow.zset import add_into, weights_of
 
@@ -58,7 +60,9 @@ def staged_differences(
                 row_type = program.plan.outputs[name].type
                 try:
                     require_same_columns(name, noted[name], program.plan)
-                    was = _rows_before(old, found[name], row_type)
+                    was = _rows_of_cells(old, program, name, noted[name])
+                    if was is None:
+                        was = _rows_before(old, found[name], row_type)
                 except UnknownChange as error:
                     unknown[name] = str(error)
                     continue
@@ -69,14 +73,15 @@ def staged_differences(
     return deltas, unknown
 
 
-def unknown_differences(old: Snapshot, plan: Plan, outputs: Iterable[str]) -> Reasons:
+def unknown_differences(old: Snapshot, program: RunningProgram, outputs: Iterable[str]) -> Reasons:
     """The outputs whose difference from those in a state cannot be known."""
     noted, unknown = old.notes.get("outputs", {}), Reasons()
     for name in outputs:
         if name in noted:
             try:
-                require_same_columns(name, noted[name], plan)
-                output_rows(old, name)
+                require_same_columns(name, noted[name], program.plan)
+                if former_cells(program, name, noted[name]) is None:
+                    output_rows(old, name)
             except UnknownChange as error:
                 unknown[name] = str(error)
             except EbbflowError as error:
@@ -107,6 +112,21 @@ def _columns_text(stored: Any) -> str:
         return type_text(hint)
     inside = ", ".join(f"{name}: {type_text(each)}" for name, each in fields.items())
     return f"{stored['named']}({inside})" if "named" in stored else f"({inside})"
+
+
+def _rows_of_cells(
+    old: Snapshot, program: RunningProgram, name: str, said: Mapping[str, Any]
+) -> Weights | None:
+    """The rows of an output that the new program reads as the old one did, from the old cells."""
+    cells = former_cells(program, name, said)
+    if cells is None:
+        return None
+    stage: Any = program.machine.readers[name]
+    stage = getattr(stage, "by_rows", stage)
+    part = program.part(stage.cells)._replace(name=cells)
+    held = Backing({}, part.spine(old), limited=False, codec=part.codec).held
+    rows: Weights = stage.output_of(held)
+    return rows
 
 
 def _rows_before(old: Snapshot, output: StoredOutput, row_type: Any) -> Weights:

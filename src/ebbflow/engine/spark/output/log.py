@@ -46,7 +46,7 @@ class LoggedDisk(Disk):
         log = dict(self.store.notes.get(CHANGES, {}))
         differences = dict(self.store.notes.get(DIFFERENCES, {}))
         with self.store.at(self.store.epoch) as old:
-            unknown = unknown_differences(old, self.program.plan, changed)
+            unknown = unknown_differences(old, self.program, changed)
             before = old.notes.get("outputs", {}).keys()
         known = [name for name in changed if name not in unknown]
         log[str(epoch)] = dict.fromkeys(known)
