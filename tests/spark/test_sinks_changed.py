@@ -34,6 +34,15 @@ def totals(least: int) -> Any:
     return above(least).group_by("city").agg(n=ef.count(), total=ef.sum("price"))
 
 
+def own(least: int) -> Any:
+    """A reducer of the user's, which only the program can read."""
+    total: Any = ef.Reducer(
+        0, lambda acc, sale: acc + sale.price, lambda acc, sale: acc - sale.price,
+        result=ef.typed(int, lambda acc: acc),
+    )  # fmt: skip
+    return above(least).group_by("city").agg(total=total)
+
+
 def tags(least: int) -> Any:
     """Rows with a set in them, which Spark cannot compare."""
     return above(least).group_by("city").agg(ids=ef.set_of("id"))
@@ -84,7 +93,9 @@ def plain(value: Any) -> ef.ZSet[Any]:
     return ef.ZSet([(tuple(row), weight) for row, weight in value.items()])
 
 
-@pytest.mark.parametrize("program", [above, totals, tags], ids=lambda program: program.__name__)
+@pytest.mark.parametrize(
+    "program", [above, totals, own, tags], ids=lambda program: program.__name__
+)
 def test_every_change_of_the_program_is_one_epoch(program: Any, opened: Open) -> None:
     target = Target()
     view = opened(program(0))

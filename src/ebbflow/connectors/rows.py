@@ -88,7 +88,7 @@ class OutputSink(Sink):
             )
         name = next(iter(known)) if self.output is None else self.output
         view._require("output", name, known)
-        self.node = known[name]
+        self.node, self.outputs = known[name], [name]
         self._among = None if len(known) == 1 else name
 
     def blocks(self, change: Any, size: int = BLOCK) -> Iterator[Block]:

@@ -116,7 +116,7 @@ class SparkTable(VersionedTable):
         self, rows: DataFrame, writer: str, epoch: int, mode: str, *, again: bool = False,
         **how: str,
     ) -> None:  # fmt: skip
-        once = {} if again else {"txnAppId": writer, "txnVersion": str(epoch)}
+        once: dict[str, str | int] = {} if again else {"txnAppId": writer, "txnVersion": epoch}
         said = _said(writer, epoch)
         out = rows.write.format("delta").mode(mode).options(**how, **once, userMetadata=said)
         out.save(self.place) if self._path else out.saveAsTable(self.place)

@@ -35,14 +35,8 @@ from ebbflow.engine.runtime.reader.stored import MEANT, noted_outputs
 from ebbflow.engine.runtime.rebuild import computed_labels, rebuild, rows_of_inputs
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.same_program import FORMAT, conversions_to, require_rebuildable
-from ebbflow.engine.runtime.sinks.changed import (
-    GAP,
-    PROGRAM,
-    UnknownChange,
-    gap_note,
-    program_lines,
-    staged_differences,
-)
+from ebbflow.engine.runtime.sinks.changed import PROGRAM, program_lines, staged_differences
+from ebbflow.engine.runtime.sinks.gaps import GAPS, with_gap
 from ebbflow.engine.runtime.sinks.log import ChangeLog
 from ebbflow.engine.runtime.sinks.sink import needed, noted, warn_of_late
 from ebbflow.errors import EbbflowError, Lost, StateError, Text, cause_of
@@ -112,10 +106,6 @@ class Disk:
             program.batches.attach(self.store)
             self.done = noted(self.files)
             """The last epoch that each sink has had."""
-            if self.extra.get(GAP, {}).get("epoch", 0) < (
-                needed(self.done) or self.store.epoch + 1
-            ):
-                self.extra.pop(GAP, None)
             self.log = ChangeLog(self.store, program, keep_epochs) if log else None
             self._open()
         except BaseException:
@@ -275,12 +265,16 @@ class Disk:
         if log is None:
             return
         if changed and log.keeps(epoch, self._first_needed(epoch, young)):
-            try:
-                deltas = staged_differences(self.store, self.program, log, changed)
-            except UnknownChange as error:
-                self.extra[GAP] = gap_note(epoch, error, self.store.notes, self.program.plan)
-                return
+            deltas, unknown = staged_differences(self.store, self.program, log, changed)
+            self._note_gap(epoch, unknown)
         self._stage_log(epoch, deltas, young)
+
+    def _note_gap(self, epoch: int, unknown: dict[str, str]) -> None:
+        """Note the outputs whose change in this epoch is not known, and forget the notes of epochs
+        that all sinks and the log have behind them."""
+        first = min([epoch, *self.logged(), *(each + 1 for each in self.done.values())])
+        was, now = self.store.notes.get(PROGRAM), self._noted[PROGRAM]
+        self.extra |= with_gap(self.extra.pop(GAPS, {}), first, epoch, unknown, was, now)
 
     def _part_of(self, name: str) -> StatePart | None:
         """The part that an output is read from; None where it is computed from inputs."""

@@ -70,9 +70,9 @@ class BaseView(ViewWithSinks, Generic[C]):
                 self._sinks = Sinks(self, self._storage.files, self._storage.done)
             return self._sinks
 
-    def _gap(self) -> Mapping[str, Any] | None:
-        gap: Mapping[str, Any] | None = self._storage.extra.get("gap")
-        return gap
+    def _notes(self) -> Mapping[str, Any]:
+        notes: Mapping[str, Any] = self._storage.extra
+        return notes
 
     # ---- by the engine ----
 

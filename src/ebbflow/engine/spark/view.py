@@ -27,6 +27,7 @@ from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.changes import merged
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
+from ebbflow.engine.runtime.reader.computed import former_cells
 from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork
 from ebbflow.engine.runtime.sinks.sink import needed
 from ebbflow.engine.runtime.subscribe import Delivery
@@ -301,10 +302,13 @@ class SparkView(ViewWithStreams, BaseView[C]):
         """The rows of an output at an epoch, as the program left them that ran then."""
         if epoch < self._began:
             with self._store.at(epoch) as snapshot:
-                changed = self._storage.changed_outputs(snapshot.notes)
-            if name in changed:
-                row_type = self.plan.outputs[name].type
-                return was(self.session, self._job(epoch), name, row_type)
+                changed = name in self._storage.changed_outputs(snapshot.notes)
+                said = snapshot.notes.get("outputs", {}).get(name, {})
+            if changed:
+                job, row_type = self._job(epoch), self.plan.outputs[name].type
+                if cells := former_cells(self._replica, name, said):
+                    return weighted(self.session, job, name, row_type, cells)
+                return was(self.session, job, name, row_type)
         return self._weighted(name, epoch)
 
     def _job(self, epoch: int | None) -> EpochJob:

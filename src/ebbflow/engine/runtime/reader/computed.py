@@ -10,17 +10,18 @@ They are computed from what the state has anyway, by the nodes that the manifest
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from typing import Any, ClassVar
 
 from ebbflow.engine.batch import evaluate
+from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.operators import operator_of
 from ebbflow.engine.runtime.parts import typed
 from ebbflow.engine.runtime.reader.noted import READ, node_of, stored_node
 from ebbflow.engine.runtime.rebuild import stored_rows
 from ebbflow.engine.runtime.table.arrow import to_arrow
-from ebbflow.flow.plan import Distinct, Node, Plan, TopK
+from ebbflow.flow.plan import Distinct, Node, Plan, Source, TopK
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Cells
 from ebbflow.state.spine import Snapshot
@@ -28,6 +29,9 @@ from ebbflow.state.spine.segment import END
 from ebbflow.zset import trusted, weights_of
 
 SLICE = 1 << 16
+KEPT_IN, READ_BY = "kept in", "read by"
+"""What is noted of an output that only its program can read: the part with its cells, and a digest
+of the node that reads them."""
 Weights = dict[Any, int]
 
 
@@ -40,12 +44,32 @@ def noted_computation(program: Any, name: str) -> dict[str, Any]:
     node = machine.plan.outputs[name] if stage is None else stage.node
     found = stored_node(node, whole=stage is None)
     if found is None or not (stage is None or isinstance(node, READ)):
-        return {}
+        if stage is None or len(node.parents) != 1:
+            return {}
+        return {KEPT_IN: program.part(stage.cells).name, READ_BY: reading(node)}
     if stage is None:
         return {"computed": found}
     if isinstance(node, TopK) and "fn" in found["by"]:  # cells have rows behind places, pickled
         return {"computed": found, "by_key": program.part(stage.containers[0]).name}
     return {"computed": found, "cells": program.part(stage.cells).name}
+
+
+def reading(node: Node) -> str:
+    """A digest of what a node means, whatever it reads: nodes of one digest read cells alike."""
+    (parent,) = node.parents
+    names = [each.name for each in fields(node) if getattr(node, each.name) is parent]
+    alone = replace(node, **dict.fromkeys(names, Source(name="", type=parent.type)))
+    return Names().of(Plan({"": alone}))[id(alone)]
+
+
+def former_cells(program: Any, name: str, said: Mapping[str, Any]) -> str | None:
+    """The part with the cells of an output of a former program that the stage of this one reads,
+    where the function that reads them is not noted; None if it reads them otherwise."""
+    stage = program.machine.readers.get(name)
+    node = getattr(getattr(stage, "by_rows", stage), "node", None)
+    if READ_BY not in said or node is None or len(node.parents) != 1:
+        return None
+    return said[KEPT_IN] if said[READ_BY] == reading(node) else None
 
 
 def computed_rows(snapshot: Snapshot, name: str, said: Mapping[str, Any], row_type: Any) -> Any:

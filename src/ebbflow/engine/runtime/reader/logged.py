@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ebbflow.engine.runtime.sinks.gaps import last_gap
 from ebbflow.engine.runtime.sinks.log import PREFIX, logged, logged_change
 from ebbflow.engine.runtime.table.arrow import from_arrow
 from ebbflow.state.spine import Files, Snapshot
@@ -35,7 +36,8 @@ def logged_epochs(snapshot: Snapshot, types: Mapping[str, Any]) -> set[int]:
         for epoch, entry in entries.items()
         if all(entry.get(name, ()) is not None for name in types)
     }
-    return whole | set(logged(snapshot, types))
+    gap = last_gap(snapshot.notes, types)
+    return {epoch for epoch in whole.union(logged(snapshot, types)) if epoch > gap}
 
 
 def logged_changes(snapshot: Snapshot, epoch: int, types: Mapping[str, Any]) -> Deltas:

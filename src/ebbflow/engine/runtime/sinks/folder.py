@@ -91,6 +91,7 @@ class FolderSink(Sink):
         self, name: str, places: dict[str, Path], format: str, permissions: int = PRIVATE
     ) -> None:
         self.name, self.places, self.format, self.permissions = name, places, format, permissions
+        self.outputs = list(places)
 
     def had(self, known: int | None, first: int, last: int) -> int:
         """What is there counts, whatever is noted."""

@@ -65,11 +65,13 @@ class ChangeLog:
         return kept if needed is None else min(kept, needed)
 
     def begin(self, output: str, among: Iterable[str]) -> None:
-        """Begin with an output that the program did not have: the epochs of which it is known what
-        they changed in the outputs it is `among` changed nothing in this one."""
-        types = {name: self.types[name] for name in among}
-        for epoch in logged(self.store, types):
-            self._spine(output, epoch).append({})
+        """Begin with an output that the log does not have: it did not change in the epochs that
+        the log has for the outputs `among` which it is."""
+        row_type = {output: self.types[output]}
+        known = logged(self.store, row_type)
+        for epoch in logged(self.store, {name: self.types[name] for name in among}):
+            if epoch not in known:
+                self._spine(output, epoch).append({})
 
     def _spine(self, output: str, epoch: int) -> Any:
         key_type = typed(self.types[output])

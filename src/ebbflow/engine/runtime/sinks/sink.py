@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.callers import under_way
+from ebbflow.engine.runtime.sinks.gaps import gap_facts, last_gap
 from ebbflow.engine.runtime.subscribe import answered
 from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.paths import file_name
@@ -57,6 +58,8 @@ class Sink:
 
     name = ""
     """What the sink is called where its epochs are noted; that of the class, unless it has one."""
+    outputs: Collection[str] | None = None
+    """The outputs that it receives; None for all."""
 
     def publish(self, epoch: int, change: Any) -> None:
         """Take what an epoch changed: what `step` gave. When this returns, the sink has had it."""
@@ -154,10 +157,12 @@ class Sinks:
                         f"there is a sink {name!r} already", remedy="another name="
                     )
                 view._flush()  # what waits to be written was kept for nobody
-                kept, last = view._logged(), view._safe()
-                first = kept[0] if kept else last + 1
+                last = view._safe()
                 try:
                     sink.attach(view)
+                    gap = last_gap(view._notes(), sink.outputs)
+                    kept = [epoch for epoch in view._logged() if epoch > gap]
+                    first = kept[0] if kept else last + 1
                     if name in self.restarting:
                         self._note(name, last, restart=True)
                     else:
@@ -165,7 +170,7 @@ class Sinks:
                         if had is None:
                             sink.begin(last, view._everything())
                             had = last
-                        self._require_no_gap(name, had, kept, last)
+                        self._require_no_gap(name, sink.outputs, had, kept, last)
                         self._note(name, had)
                 except BaseException:
                     sink.close()
@@ -267,11 +272,21 @@ class Sinks:
 
     # ---- what cannot go on ----
 
-    def _require_no_gap(self, name: str, had: int, kept: list[int], last: int) -> None:
+    def _require_no_gap(
+        self, name: str, outputs: Collection[str] | None, had: int, kept: list[int], last: int
+    ) -> None:
         if had > last:
             raise SinkError(
                 f"the sink {name!r} has had epoch {had}, and the view is at epoch {last}: it is "
                 "not a sink of this state",
+                remedy=self._again(name),
+            )
+        notes = self.view._notes()
+        if (gap := last_gap(notes, outputs)) > had:
+            raise SinkError(
+                f"the sink {name!r} has had the epochs up to {had}; then the program changed, and "
+                "what that changed in the output is not known",
+                **gap_facts(notes, gap, outputs),
                 remedy=self._again(name),
             )
         missing = [epoch for epoch in range(had + 1, last + 1) if epoch not in kept]
@@ -279,21 +294,11 @@ class Sinks:
             raise self._gap(name, had, missing)
 
     def _gap(self, name: str, had: int, missing: list[int]) -> SinkError:
-        gap = self.view._gap()
-        if gap is None or gap["epoch"] not in missing:
-            return SinkError(
-                f"the sink {name!r} has had the epochs up to {had}, and the changes of some after "
-                "that are not there any more",
-                missing=Text(spans(missing)),
-                remedy=f"{self._again(name)}; keep_epochs=... keeps more for sinks that are new",
-            )
-        from ebbflow.engine.runtime.sinks.changed import gap_facts
-
         return SinkError(
-            f"the sink {name!r} has had the epochs up to {had}; then the program changed, and what "
-            "that changed in the output is not known",
-            **gap_facts(gap),
-            remedy=self._again(name),
+            f"the sink {name!r} has had the epochs up to {had}, and the changes of some after "
+            "that are not there any more",
+            missing=Text(spans(missing)),
+            remedy=f"{self._again(name)}; keep_epochs=... keeps more for sinks that are new",
         )
 
     def _again(self, name: str) -> str:

@@ -68,8 +68,8 @@ class ViewWithSinks(Public):
         """The outputs as they are, as an entry of an epoch that made them of nothing."""
         raise NotImplementedError
 
-    def _gap(self) -> Mapping[str, Any] | None:
-        """The last change of the program that sinks cannot be given (`sinks.changed`)."""
+    def _notes(self) -> Mapping[str, Any]:
+        """What the state notes for sinks: the changes of the program that cannot be given."""
         raise NotImplementedError
 
     def _write_change(self, name: str, epoch: int, entry: Entry, folder: Path, format: str) -> None:

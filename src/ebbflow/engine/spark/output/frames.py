@@ -110,10 +110,13 @@ def file_uri(path: Path, *, glob: bool = False) -> str:
     return "file://" + (re.sub(r"([\\{}\[\]*?])", r"\\\1", text) if glob else text)
 
 
-def weighted(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
-    """The rows of an output with their weights, read from the state."""
-    schema = schema_of(row_type, weight=True)
-    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(ReadOutput(job, name), schema)
+def weighted(
+    session: SparkSession, job: EpochJob, name: str, row_type: Any, cells: str = ""
+) -> DataFrame:
+    """The rows of an output with their weights, read from the state; from `cells` of that name,
+    where a former program has left them."""
+    schema, task = schema_of(row_type, weight=True), ReadOutput(job, name, cells)
+    return session.range(0, job.tasks, 1, job.tasks).mapInArrow(task, schema)
 
 
 def was(session: SparkSession, job: EpochJob, name: str, row_type: Any) -> DataFrame:
@@ -292,10 +295,11 @@ class ReadIndex:
 
 @dataclass(frozen=True)
 class ReadOutput:
-    """The rows of an output whose hashes are in one range."""
+    """The rows of an output whose hashes are in one range; those in the cells of this name."""
 
     job: EpochJob
     name: str
+    cells: str = ""
 
     @gc_paused
     def __call__(self, given: Iterator[Any]) -> Iterator[Any]:
@@ -307,6 +311,7 @@ class ReadOutput:
             yield from _stored_rows(self.job, part, given, row_type, by_row=True)
             return
         part = replica.part(reader.cells)
+        part = part._replace(name=self.cells or part.name)
         spine = part.spine(self.job.snapshot())
         for low, high in _ranges(self.job, given):
             found = iter(spine.scan(low, high))

@@ -25,7 +25,7 @@ from typing import Any
 
 from ebbflow.engine.runtime.durable import Disk
 from ebbflow.engine.runtime.reader.logged import DIFFERENCES
-from ebbflow.engine.runtime.sinks.changed import GAP, UnknownChange, gap_note, require_known
+from ebbflow.engine.runtime.sinks.changed import unknown_differences
 from ebbflow.engine.runtime.sinks.sink import needed, warn_of_late
 from ebbflow.engine.spark.tasks.epochs import EpochResult
 from ebbflow.engine.spark.tasks.task import CHANGES
@@ -43,21 +43,21 @@ class LoggedDisk(Disk):
     def _stage_change_of_program(self, epoch: int, changed: list[str], young: range) -> None:
         if needed(self.done) is None:
             return
-        plan, log = self.program.plan, dict(self.store.notes.get(CHANGES, {}))
+        log = dict(self.store.notes.get(CHANGES, {}))
         differences = dict(self.store.notes.get(DIFFERENCES, {}))
-        try:
-            with self.store.at(self.store.epoch) as old:
-                require_known(old, plan, changed)
-                before = old.notes.get("outputs", {}).keys()
-        except UnknownChange as error:
-            self.extra[GAP] = gap_note(epoch, error, self.store.notes, plan)
-            return
-        log[str(epoch)] = dict.fromkeys(changed)
-        known = {name: self.store.epoch for name in changed if name in before}
-        if known:
-            differences[str(epoch)] = known
+        with self.store.at(self.store.epoch) as old:
+            unknown = unknown_differences(old, self.program, changed)
+            before = old.notes.get("outputs", {}).keys()
+        known = [name for name in changed if name not in unknown]
+        log[str(epoch)] = dict.fromkeys(known)
+        if since := {name: self.store.epoch for name in known if name in before}:
+            differences[str(epoch)] = since
+        self._note_gap(epoch, unknown)
         self.extra |= {CHANGES: log, DIFFERENCES: differences}
         self.store.keep_also = read_whole(self.extra).union(young)
+
+    def logged(self) -> list[int]:
+        return sorted(map(int, self.store.notes.get(CHANGES, {})))
 
 
 def read_whole(notes: Mapping[str, Any]) -> set[int]:
