@@ -27,7 +27,7 @@ NANOS = {"type": "int64", "name": "io.debezium.time.NanoTimestamp"}
 
 
 class Raw(str):
-    """A value as it is in the text of JSON."""
+    """A value as text of JSON."""
 
 
 def put(hint: Any, given: Any, schema: dict[str, Any] | None = None) -> Any:

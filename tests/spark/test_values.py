@@ -68,7 +68,7 @@ NANS = float("nan"), -float("nan")
 
 
 def wide_row(number: int, f: float, g: float, h: int, cents: str, place: tuple[float, str]) -> Any:
-    """A row as a frame has it: the fields of structs in the order x, city."""
+    """A row for a frame: the fields of structs are in the order x, city."""
     x, city = place
     inner = {"x": x, "city": city}
     return {
@@ -104,7 +104,7 @@ def wanted_row(given: dict[str, Any]) -> Wide:
 
 
 def arrow_table() -> pa.Table:
-    """The rows as Arrow has them, narrow and with structs in another order."""
+    """The rows as an Arrow table, with narrow types and structs in another order."""
     inner = pa.struct([("x", pa.float64()), ("city", pa.string())])
     types = {
         "id": pa.int32(), "level": pa.uint8(), "deep": pa.int32(), "flag": pa.bool_(),
@@ -187,7 +187,7 @@ def require_same(view: Any, given: dict[str, Any], outputs: Any) -> None:
         assert not any(outputs().values()), form
 
 
-# ---- what is refused ----
+# ---- refused values ----
 
 DAYS = pa.int32()
 LATE = "outside the years 1 to 9999"
@@ -289,7 +289,7 @@ def new_york(spark: Any) -> Any:
 
 
 def events(spark: Any, count: int) -> Any:
-    """So many events, of which the last is at the end of time."""
+    """Events, the last one at the end of time."""
     at = f"CASE WHEN id = {count - 1} THEN {LATEST} ELSE TIMESTAMP'2026-01-01' END AS at"
     return spark.range(count).selectExpr("id", at)
 

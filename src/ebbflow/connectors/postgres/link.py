@@ -138,8 +138,10 @@ _TIMES = ("date", "timestamp", "timestamptz")
 
 
 def keep_texts(cursor: Any) -> None:
-    """Have a cursor give the text of a time that Python has none for, such as infinity, so that the
-    one who reads the row can say which one it is."""
+    """Let a cursor return the text of a time that Python cannot represent, such as infinity.
+
+    The reader of the row can then name the column and the value.
+    """
     from psycopg import DataError
     from psycopg.adapt import Loader
     from psycopg.pq import Format

@@ -1,9 +1,9 @@
-"""What to raise when a job of Spark's fails.
+"""The errors of failed Spark jobs.
 
-A query over a frame of the user's fails by `raise_error` where a row is refused
-(`ebbflow.engine.spark.table.canonical`). The message of Spark's then has the error as data, as a
-task's exception has it (`ebbflow.engine.spark.tasks.report`), behind `SECRET`, which the driver
-draws and no row can know. Every other failure becomes one sentence.
+A query over a user's frame calls `raise_error` if it refuses a row
+(`ebbflow.engine.spark.table.canonical`). Spark's message then contains the error as data, like the
+exception of a task (`ebbflow.engine.spark.tasks.report`). `SECRET` stands before the data: the
+driver draws it, and no row can know it. Every other failure becomes one sentence.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SECRET = secrets.token_hex(16)
 
 
 def raise_failure(error: Exception, what: str, after: str = "") -> NoReturn:
-    """Raise the error of the row with which a job has failed, or else `what` failed in Spark;
-    `after` is what to do then."""
+    """Raise the error of the row that made a job fail; otherwise say `what` failed in Spark, why,
+    and what to do `after` it."""
     found = error_in(str(error), SECRET)
     if found is not None:
         raise found from None

@@ -225,8 +225,11 @@ def _float(given: Any) -> Any:
 
 
 def _nearest(given: Decimal) -> float:
-    """The float that a number in decimal digits stands for. A float is written with 17 digits at
-    most; what has more, and is none, would lose some."""
+    """Return the float nearest to a decimal number.
+
+    At most 17 digits tell a float from all others. A longer number that is no float is refused, as
+    digits would be lost.
+    """
     found = float(given)
     many = given.is_finite() and len(given.normalize().as_tuple().digits) > _DIGITS
     if (many and Decimal(found) != given) or (found in (_INF, -_INF) and given.is_finite()):

@@ -37,7 +37,7 @@ from ebbflow.record import fields_of
 VALUE_HERE = "{}"
 """Stands for the value in a text about it."""
 SHOWN = 8
-"""An error shows about so many columns of its row, and always those of the key."""
+"""The number of columns that an error shows of its row; columns of the key come first."""
 _INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _FLOATS = (t.FloatType, t.DoubleType)
 _SAME: dict[str, tuple[type[t.DataType], ...]] = {
@@ -72,7 +72,7 @@ def fits(found: t.DataType, column: Column) -> bool:
     parts = [part for _, part in column.parts]
     match column.form:
         case "any":
-            return False  # ours hold pickles, and what comes from elsewhere is never unpickled
+            return False  # such a column holds pickles, and those of a frame are not trusted
         case "list" | "set":
             return isinstance(found, t.ArrayType) and fits(found.elementType, parts[0])
         case "map":
@@ -144,7 +144,7 @@ class FrameFields:
     # ---- one value ----
 
     def _value(self, x: str, found: t.DataType, column: Column, path: list[str], depth: int) -> str:
-        """The canonical form of the value `x`, and `x` itself where it is one as it is."""
+        """The canonical form of the value `x`; `x` itself if every value is canonical."""
         wanted = open_type(column).simpleString()
         if isinstance(found, t.NullType):
             return f"CAST({x} AS {wanted})"
@@ -239,7 +239,7 @@ _NESTED: dict[str, _Nested] = {
 
 
 def _is_wider(digits: tuple[int, int], found: t.DataType) -> bool:
-    """Whether a decimal of so many digits holds all values of a type."""
+    """Whether a decimal with these digits holds all values of a type."""
     precision, scale = digits
     if isinstance(found, t.DecimalType):
         return bool(found.scale <= scale and found.precision - found.scale <= precision - scale)

@@ -5,8 +5,8 @@ negative, removed. What is here already becomes an Arrow table, see `tables`; wh
 there: a lazy DataFrame becomes another one, in native columns, and nothing is computed. Either may
 have any `layout`.
 
-What can be seen from the columns is refused at once. What can only be seen in the rows, such as a
-null where the hint has none, fails the job that reads them; see `canonical`.
+Wrong columns are refused at once. A wrong value, such as a null in a field that is not optional,
+fails the job that reads the rows; see `canonical`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def refused_text(source: Source, what: str, remedy: str, **facts: str) -> str:
 
 
 def listed(values: Iterable[str]) -> str:
-    """Texts, as SQL has them in a list."""
+    """Texts as a list of SQL."""
     return ", ".join(map(sql_text, values))
 
 

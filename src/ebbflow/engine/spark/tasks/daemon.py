@@ -7,8 +7,8 @@ share which parts of the state they have checked.
 
 Kernels are loaded as well, where they have been compiled on this machine before.
 
-A worker whose task was ended by Spark, as every task is whose job has failed or was interrupted,
-finds its socket closed when it writes. That is no error of the worker, so it ends without a word.
+Spark ends all tasks of a job that fails or is interrupted. Their workers find their sockets closed
+when they write. That is no error of a worker, so the worker ends without a traceback.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ebbflow.state.spine.segment import SHARED
 
 
 def silent_at_end(work: Callable[..., int]) -> Callable[..., int]:
-    """A worker's work that ends the process if nobody reads what it writes."""
+    """End the process without a traceback if the socket of the worker is closed."""
 
     def run(*given: Any) -> int:
         try:
