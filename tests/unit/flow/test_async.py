@@ -76,7 +76,9 @@ def every_coroutine_is_awaited_or_closed() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("f", [later, Later(), functools.partial(later)], ids=["function", "object", "partial"])
+@pytest.mark.parametrize(
+    "f", [later, Later(), functools.partial(later)], ids=["function", "object", "partial"]
+)
 def test_async_function_is_refused_where_it_is_given(place: str, f: Any) -> None:
     with pytest.raises(ef.EbbflowError, match="is async") as error:
         PLACES[place](f)
