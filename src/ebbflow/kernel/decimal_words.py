@@ -106,8 +106,7 @@ def words_of_arrow(array: Any, digits: tuple[int, int]) -> Any:
 
 @compiled
 def _take_lower(halves: Any, absent: Any, most: int, words: Any) -> bool:
-    """Copy the lower halves of numbers; says whether each is a word of at most so much, or
-    absent."""
+    """Copy the lower halves of numbers. Return whether each number is at most `most`, or absent."""
     fits = True
     for i in range(len(words)):
         low = halves[2 * i]

@@ -163,7 +163,7 @@ _MOST = 1 << 124
 def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
     """A sum that is spread, as values that have columns: how many numbers, and a whole number,
     bytes where it is a sum of floats, or a Decimal where it is one of Decimals of one scale; None
-    of no numbers. What has no room stays as it is.
+    of no numbers. Any other sum stays as it is.
 
     >>> stored((3, 42)), stored((0, 0)), stored(spread(plus(NOTHING, 0.5, 1)))[1].hex()
     ((3, 42), (0, None), '00000000000000000002000000000000')
