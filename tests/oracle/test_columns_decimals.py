@@ -156,17 +156,17 @@ def test_tables_of_decimals_are_read_in_columns(
 
 
 def test_a_sum_of_more_digits_than_its_type_is_refused_as_in_rows() -> None:
-    class Bit(NamedTuple):
-        one: ef.decimal(1)  # type: ignore[valid-type]
+    class Pair(NamedTuple):
+        two: ef.decimal(2)  # type: ignore[valid-type]
 
-    many = {Bit(Decimal(9)): 2**31 - 1}
+    many = {Pair(Decimal(99)): 2**31 - 1}
     for columns in (True, False):
-        view = ef.Input("bits", Bit).agg(total=ef.sum("one")).run(columns=columns)
-        for _ in range(5):
-            view.step(bits=many)
-        with pytest.raises(AlgebraError, match=r"more digits than decimal\(11, 0\)"):
-            view.step(bits=many)
-        assert [str(row.total) for row in view.value] == [str(5 * 9 * (2**31 - 1))]
+        view = ef.Input("pairs", Pair).agg(total=ef.sum("two")).run(columns=columns)
+        for _ in range(4):
+            view.step(pairs=many)
+        with pytest.raises(AlgebraError, match=r"more digits than decimal\(12, 0\)"):
+            view.step(pairs=many)
+        assert [str(row.total) for row in view.value] == [str(4 * 99 * (2**31 - 1))]
 
 
 def test_explain_names_the_field_that_has_no_column() -> None:
