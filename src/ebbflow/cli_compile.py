@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 from contextlib import suppress
 from datetime import date
+from decimal import Decimal
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import ebbflow as ef
 from ebbflow.errors import CheckError, EbbflowError, install
@@ -48,6 +49,11 @@ class _Reading(NamedTuple):
 class _Message(NamedTuple):
     id: int
     text: str
+
+
+class _Payment(NamedTuple):
+    id: int
+    amount: Annotated[Decimal, (9, 2)]
 
 
 def run_compile(asked: argparse.Namespace) -> int:
@@ -95,7 +101,8 @@ def _run(view: Any, count: int) -> None:
     notes = ZSet.of(_Message(i, f"note {i}") for i in range(count)).to_arrow(
         _Message, weights=False
     )
-    view.step(readings=readings, notes=notes)
+    payments = ZSet.of(_Payment(i, Decimal(i)) for i in range(count)).to_arrow(_Payment)
+    view.step(readings=readings, notes=notes, payments=payments.select(["amount", "id"]))
     view.step(readings={name: readings[name].to_numpy() for name in readings.column_names})
     for given in (shops, ZSet.of(shops[1:]).to_arrow(_Shop, weights=False)):
         view.step(keyed=ef.upsert(given))
@@ -113,6 +120,7 @@ def _programs() -> list[Any]:
     groups = sales.group_by("city")
     return [
         ef.Input("readings", _Reading).filter(lambda row: row.value > 1),
+        ef.Input("payments", _Payment).filter(lambda row: row.amount > 1),
         ef.Input("notes", _Message).filter(lambda row: "7" in row.text),
         sales.filter(lambda row: row.price > 2),
         groups.agg(n=ef.count(), sum=ef.sum("price"), mean=ef.mean("rate")),

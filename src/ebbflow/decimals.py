@@ -330,6 +330,15 @@ def of_units(units: int, scale: int) -> Decimal:
     return _EXACTLY.scaleb(units, -scale)
 
 
+def plus_times(total: Decimal, value: Decimal, times: int) -> Decimal:
+    """A number with another one added so often, exactly.
+
+    >>> plus_times(Decimal("1.50"), Decimal("0.25"), -2)
+    Decimal('1.00')
+    """
+    return _EXACTLY.add(total, value if times == 1 else _EXACTLY.multiply(value, times))
+
+
 # ---- operators ----
 
 

@@ -18,12 +18,14 @@ import numpy as np
 
 from ebbflow.decimals import MOST, WIDE
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.compiled import compiled
 
 MOST_PLACES = 18
 """The largest scale of a Decimal in a word."""
 POWERS = [10**at for at in range(19)]
 """The powers of ten that are words."""
 _WORDS = 1 << 63
+_NONE = np.empty(0, np.bool_)
 _EXACT = Context(prec=MOST, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation, Inexact])
 _TOO_LARGE = "a Decimal of more than 64 bits"
 _OTHER = "a Decimal of other digits"
@@ -93,14 +95,25 @@ def words_of_arrow(array: Any, digits: tuple[int, int]) -> Any:
     if not len(array):
         return np.empty(0, np.int64)
     halves = np.frombuffer(array.buffers()[1], "<i8")
-    halves = halves[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
-    words = halves[:, 0].copy()
-    there = ~np.asarray(array.is_null()) if array.null_count else np.ones(len(words), np.bool_)
-    if ((halves[:, 1] != words >> 63) & there).any() or ((words == -_WORDS) & there).any():
-        raise DoesNotFit(_TOO_LARGE)
-    if digits[0] < len(POWERS) and ((abs(words) >= POWERS[digits[0]]) & there).any():
-        raise DoesNotFit(_OTHER)
+    halves = halves[2 * array.offset : 2 * (array.offset + len(array))]
+    words = np.empty(len(array), np.int64)
+    absent = np.asarray(array.is_null()) if array.null_count else _NONE
+    most = min(10 ** digits[0], _WORDS) - 1
+    if not _take_lower(halves, absent, most, words):
+        raise DoesNotFit(_TOO_LARGE if most == _WORDS - 1 else _OTHER)
     return words
+
+
+@compiled
+def _take_lower(halves: Any, absent: Any, most: int, words: Any) -> bool:
+    """Copy the lower halves of numbers. Return whether each number is at most `most`, or absent."""
+    fits = True
+    for i in range(len(words)):
+        low = halves[2 * i]
+        words[i] = low
+        if halves[2 * i + 1] != low >> 63 or low > most or low < -most:
+            fits = fits and len(absent) > 0 and absent[i]
+    return fits
 
 
 def arrow_of_words(words: Any, digits: tuple[int, int], absent: Any = None) -> Any:

@@ -21,7 +21,6 @@ import math
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
@@ -97,12 +96,27 @@ def plus(total: Sum, x: Any, n: int) -> Sum:
 
 
 def spread(total: Sum) -> tuple[int, Any]:
-    """A sum as two values: how many numbers, and their sum where they are ints, or all of it.
+    """A sum as two values: how many numbers, and their sum where they are ints, or Decimals of one
+    scale; else all of it.
 
     >>> spread((3, 42)), spread(plus((3, 42), 0.5, 1))[0]
     ((3, 42), 4)
+    >>> spread(plus(NOTHING, Decimal("1.50"), 2))
+    (2, Decimal('3.00'))
     """
-    return (total[0], total[1]) if len(total) == 2 else (total[0], total)
+    if len(total) == 2:
+        return total[0], total[1]
+    rest = total[4]
+    if rest is not None and len(rest.digits) == 1:
+        exponent, units, _ = rest.digits[0]
+        if exponent <= 0 and total == _of_decimals(total[0], units, -exponent):
+            return total[0], decimals.of_units(units, -exponent)
+    return total[0], total
+
+
+def _of_decimals(size: int, units: int, scale: int) -> Total:
+    """The sum of `size` Decimals of this scale, given in `units`."""
+    return Total(size, 0, 0, 0, Rest(decimals=size, digits=((-scale, units, size),)))
 
 
 def packed(size: int, total: Any) -> Sum:
@@ -111,7 +125,12 @@ def packed(size: int, total: Any) -> Sum:
     >>> packed(3, 42)
     (3, 42)
     """
-    return (size, total) if type(total) is int else total
+    if type(total) is int:
+        return size, total
+    if type(total) is Decimal:
+        scale = -int(total.as_tuple().exponent)
+        return _of_decimals(size, decimals.units(total, scale), scale)
+    return total  # type: ignore[no-any-return]
 
 
 def spread_plus(size: int, total: Any, x: Any, n: int) -> tuple[int, Any]:
@@ -120,34 +139,9 @@ def spread_plus(size: int, total: Any, x: Any, n: int) -> tuple[int, Any]:
     >>> spread_plus(3, 42, 8, 2)
     (5, 58)
     """
-    if type(x) is Decimal and size:
-        found = _decimal_plus(size, total, x, n)
-        if found is not None:
-            return found
+    if type(x) is type(total) is Decimal and size + n and x.same_quantum(total):
+        return size + n, decimals.plus_times(total, x, n)
     return spread(plus(packed(size, total), x, n))
-
-
-def _decimal_plus(size: int, total: Any, x: Decimal, n: int) -> tuple[int, Any] | None:
-    """`spread_plus` of a Decimal on Decimals of its scale alone; None on any other sum."""
-    if type(total) is not Total:
-        return None
-    _, whole, scale, floats, rest = total
-    if whole or scale or floats or rest is None or len(rest[6]) != 1 or not size + n:
-        return None
-    highs, lows, nans, fractions, fraction, count, ((exponent, units, same),), spans = rest
-    if highs or lows or nans or fractions or fraction or spans or not count == same == size:
-        return None
-    if not x.same_quantum(_unit(exponent)):
-        return None
-    units += decimals.units(x, -exponent) * n
-    size += n
-    rest = _made(Rest, (0, 0, 0, 0, fraction, size, ((exponent, units, size),), 0))
-    return size, _made(Total, (size, 0, 0, 0, rest))
-
-
-@cache
-def _unit(exponent: int) -> Decimal:
-    return Decimal((0, (1,), exponent))
 
 
 def spread_merged(size: int, total: Any, more: int, other: Any) -> tuple[int, Any]:
@@ -156,6 +150,8 @@ def spread_merged(size: int, total: Any, more: int, other: Any) -> tuple[int, An
     >>> spread_merged(3, 42, 2, 8)
     (5, 50)
     """
+    if type(total) is type(other) is Decimal and size + more and total.same_quantum(other):
+        return size + more, decimals.plus_times(total, other, 1)
     return spread(merged(packed(size, total), packed(more, other)))
 
 
@@ -167,7 +163,7 @@ _MOST = 1 << 124
 def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
     """A sum that is spread, as values that have columns: how many numbers, and a whole number,
     bytes where it is a sum of floats, or a Decimal where it is one of Decimals of one scale; None
-    of no numbers. What has no room stays as it is.
+    of no numbers. Any other sum stays as it is.
 
     >>> stored((3, 42)), stored((0, 0)), stored(spread(plus(NOTHING, 0.5, 1)))[1].hex()
     ((3, 42), (0, None), '00000000000000000002000000000000')
@@ -177,15 +173,13 @@ def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
     size, total = slots
     if type(total) is int:
         return (size, total if size or total else None)
+    if type(total) is Decimal:
+        return slots
     _, whole, scale, floats, rest = total
     if rest is None and floats == size and scale <= UNIT:
         units = whole << UNIT - scale
         if -_MOST < units < _MOST:
             return size, units.to_bytes(16, "little", signed=True)
-    if rest is not None and len(rest.digits) == 1:
-        exponent, units, _ = rest.digits[0]
-        if exponent <= 0 and slots == of_decimal_units(size, units, -exponent):
-            return size, decimals.of_units(units, -exponent)
     return slots
 
 
@@ -201,10 +195,7 @@ def restored(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return size, 0
     if type(total) is bytes:
         return of_units(size, int.from_bytes(total, "little", signed=True))
-    if type(total) is Decimal:
-        scale = -int(total.as_tuple().exponent)
-        return of_decimal_units(size, decimals.units(total, scale), scale)
-    return values
+    return spread(total) if type(total) is Total else values
 
 
 def of_units(size: int, units: int) -> tuple[int, Any]:
@@ -216,13 +207,10 @@ def of_units(size: int, units: int) -> tuple[int, Any]:
 def of_decimal_units(size: int, units: int, scale: int) -> tuple[int, Any]:
     """The sum of `size` Decimals of this scale, given in `units`, spread.
 
-    >>> total = plus(plus(NOTHING, Decimal("1.50"), 1), Decimal("0.25"), 1)
-    >>> of_decimal_units(2, 175, 2) == spread(total)
-    True
+    >>> of_decimal_units(2, 175, 2)
+    (2, Decimal('1.75'))
     """
-    if not size:
-        return 0, 0
-    return size, Total(size, 0, 0, 0, Rest(decimals=size, digits=((-scale, units, size),)))
+    return (size, decimals.of_units(units, scale)) if size else (0, 0)
 
 
 def _plus(total: Total, x: Any, n: int) -> Total:

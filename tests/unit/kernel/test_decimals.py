@@ -148,7 +148,7 @@ TWO: list[Callable[[Any], Any]] = [
 
 
 def some_digits(random: Random) -> tuple[int, int]:
-    precision = random.choice([1, 3, 6, 9, 12, 15, 18, 19, 25, 38])
+    precision = random.choice([2, 3, 6, 9, 12, 15, 18, 19, 25, 38])
     return precision, random.randrange(min(precision, 8) + 1)
 
 

@@ -1,4 +1,4 @@
-"""Exact sums of Decimals: kept as one number where they have one scale, and stored as a Decimal."""
+"""Exact sums of Decimals: one number if all have one scale, and stored as a Decimal."""
 
 from __future__ import annotations
 

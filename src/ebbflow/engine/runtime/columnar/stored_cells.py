@@ -34,6 +34,7 @@ from ebbflow.kernel.arrow_words import arrow_column, arrow_words
 from ebbflow.kernel.decimal_words import texts_of_words, words_of_texts
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
+from ebbflow.reducer import exact
 from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode
 
 Found = tuple[str, Any]
@@ -126,6 +127,15 @@ def stored_column(form: WordForm, words: Any, texts: Texts) -> Any:
     return texts_of_words(words, form.scale, absent)
 
 
+def _decimal_sums(column: Found, form: WordForm, texts: Texts) -> Any:
+    """Sums of Decimals as words; a state of an earlier version has pickles of them."""
+    encoding, array = column
+    if encoding == "decimal":
+        return words_of(column, form, texts)
+    sums = decode(ColumnShape("one", (encoding,)), [array])
+    return encoded(form, [exact.restored((1, each))[1] if each else each for each in sums], texts)
+
+
 def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
     match slot:
         case Number(at):
@@ -157,7 +167,7 @@ def _fill(slot: Slot, cells: Any, column: Found, texts: Texts) -> None:
         case Accumulated(places, kept):
             cells[:, places] = _of_accumulators(column, kept, texts)
         case DecimalTotal(_, total, scale):
-            sums = words_of(column, WordForm("decimal", True, (MOST, scale)), texts)
+            sums = _decimal_sums(column, WordForm("decimal", True, (MOST, scale)), texts)
             cells[:, total] = np.where(sums == NULL, 0, sums)
         case FirstValue(at, form):
             cells[:, at] = words_of(column, form, texts)
