@@ -15,7 +15,7 @@ from tests.oracle.reopened import OPTIONS, folder, followed
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime import durable
-from ebbflow.engine.runtime.durable import FORMAT
+from ebbflow.engine.runtime.same_program import READ
 from ebbflow.errors import EbbflowError, StateError
 from ebbflow.flow.source import Input
 from ebbflow.operator import aggregate
@@ -101,10 +101,10 @@ def test_oracle_each_kind_of_step_on_disk_often(kind: str) -> None:
 def test_state_of_another_format_is_refused_by_name() -> None:
     with folder() as path:
         with Store(path) as store:
-            store.commit(0, {"format": FORMAT - 1, "parts": {}, "inputs": {}, "rows": {}})
+            store.commit(0, {"format": READ[0] - 1, "parts": {}, "inputs": {}, "rows": {}})
         with pytest.raises(StateError, match="another version") as caught:
             Input("items", Stock).run(path=path)
-        assert caught.value.facts["format"] == FORMAT - 1
+        assert caught.value.facts["format"] == READ[0] - 1
 
 
 def test_the_rows_that_a_merge_ranks_come_back_from_disk() -> None:

@@ -68,11 +68,11 @@ def bills() -> Any:
 def stored(
     program: Any, path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], **options: Any
 ) -> None:
-    """State of a version that believed its rows, and did not say that it checks them."""
+    """State of a version that believed its rows."""
     with monkeypatch.context() as older:
         older.setattr(changes, "tester", lambda row_type: lambda rows: True)
         older.setattr(changes, "canonical_rows", lambda source, weights, parse: weights)
-        older.setattr(durable, "VALUES", "unknown")
+        older.setattr(durable, "FORMAT", 5)
         with program.run(path=path, **options) as view:
             view.step(given)
 

@@ -27,7 +27,7 @@ from weakref import finalize
 from ebbflow.engine.runtime.ages import TIMES, Ages, require_age
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
 from ebbflow.engine.runtime.convert.rows import ConvertedRows, schema_of
-from ebbflow.engine.runtime.convert.values import VALUES, VERSION, conversions_of_values
+from ebbflow.engine.runtime.convert.values import conversions_of_values
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
@@ -97,9 +97,7 @@ class Disk:
         self._settling = False
         self._end: finalize[..., Any] | None = None
         self.ages = Ages(keep_for, self.store.notes)
-        known = (
-            "format", VALUES, "parts", "inputs", "rows", "schemas", "outputs", PROGRAM, TIMES,
-        )  # fmt: skip
+        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", PROGRAM, TIMES)
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
@@ -188,7 +186,6 @@ class Disk:
         """What is the same for every epoch; looked at when opened, while all state is in rows."""
         return {
             "format": FORMAT,
-            VALUES: VERSION,
             "parts": {part.name: part.label for part in self.program.parts},
             "inputs": self.input_names,
             "rows": rows_of_inputs(self.program),

@@ -19,12 +19,13 @@ from ebbflow.errors import StateError, Text
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.durable import Disk
 
-FORMAT = 5
+FORMAT, READ = 6, (5, 6)
+"""What a view writes of its state, and which versions of that it reads."""
 
 
 def conversions_to(disk: Disk, notes: Mapping[str, Any]) -> dict[str, Conversion]:
     """How rows of inputs that a state has become those of this program, where these are others."""
-    if notes.get("format") != FORMAT:
+    if notes.get("format") not in READ:
         raise StateError(
             f"{disk.place!r} does not hold the state of a view, or of another version",
             format=notes.get("format"),

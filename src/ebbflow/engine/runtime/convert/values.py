@@ -1,6 +1,6 @@
 """State from before inputs checked values, brought to the values that their types say.
 
-Such a state has no note `VALUES`. In a field of type `int` it may hold a truth value, a number of
+Such a state has an older `FORMAT`. In a field of type `int` it may hold a truth value, a number of
 NumPy or a text, and what it computed of decimals has other digits. Where all rows are canonical and
 there are no decimals, it is used as it is. Else the rows of inputs are converted, and everything is
 computed from them again; a row that cannot be converted is refused by name.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ebbflow.engine.runtime.convert.rows import ConvertedRows
 from ebbflow.engine.runtime.inputs import InputState
+from ebbflow.engine.runtime.same_program import FORMAT
 from ebbflow.engine.runtime.values.check import canonical_row, tester
 from ebbflow.engine.runtime.values.hints import field_rules, rule_of
 from ebbflow.errors import ChangeError, StateError, Text
@@ -26,9 +27,6 @@ from ebbflow.state.spine.part import EntryBatch
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.durable import Disk
 
-VALUES = "values"
-"""The note of a state whose rows are canonical; its value is the version of the rules."""
-VERSION = 1
 _EXACT = {
     int: {"int8", "int16", "int32", "int"}, bool: {"bool"}, str: {"text", "text64"},
     bytes: {"bytes", "bytes64"},
@@ -54,7 +52,7 @@ def conversions_of_values(
     """How the rows of all inputs become canonical, where a state from before the rules has others
     or has computed with decimals; nothing where it can be used as it is. `conversions` are those of
     inputs whose type has changed."""
-    if notes.get(VALUES) == VERSION:
+    if notes["format"] == FORMAT:
         return {}
     inputs = {name: each for name, each in disk.program.inputs.items() if name in notes["rows"]}
     parts: Mapping[str, str] = notes["rows"]
