@@ -56,6 +56,7 @@ def staged_differences(
         same = noted.keys() & program.outputs.keys()
         for name in outputs:
             delta = dict(weights_of(program.outputs[name].value()))
+            program.outputs[name].seen = None  # it need not stay in memory
             if name in noted:
                 row_type = program.plan.outputs[name].type
                 try:
