@@ -2,8 +2,8 @@
 
 Prices live in an input of their own, keyed by plan. Changing one is a single upsert, and it
 revises the invoices of that plan's customers and no others. Two left joins keep the customers who
-used nothing and those without credit. Money is `Decimal`, and sums of it are exact, so a usage
-record that is added and taken back leaves no cent behind.
+used nothing and those without credit. Money has two digits after the point, and sums of it are
+exact, so a usage record that is added and taken back leaves no cent behind.
 
     python examples/billing.py
     python examples/billing.py --explain
@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import sys
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import ebbflow as ef
+
+Money = Annotated[Decimal, (12, 2)]
 
 
 class Plan(NamedTuple):
     plan: str
-    fee: Decimal
+    fee: Money
     included: int
-    per_gb: Decimal
+    per_gb: Money
 
 
 class Contract(NamedTuple):
@@ -38,21 +40,21 @@ class Usage(NamedTuple):
 
 class Credit(NamedTuple):
     customer: str
-    amount: Decimal
+    amount: Money
 
 
 class Invoice(NamedTuple):
     customer: str
     plan: str
     gb: int
-    credit: Decimal
-    total: Decimal
+    credit: Money
+    total: Money
 
 
 def invoice(row: Any) -> Invoice:
-    gb, credit = row.gb or 0, row.credit or Decimal(0)
+    gb, credit = row.gb or 0, row.credit or Decimal("0.00")
     price = row.fee + max(gb - row.included, 0) * row.per_gb
-    return Invoice(row.customer, row.plan, gb, credit, max(price - credit, Decimal(0)))
+    return Invoice(row.customer, row.plan, gb, credit, max(price - credit, Decimal("0.00")))
 
 
 plans = ef.Input("plans", Plan, key="plan")

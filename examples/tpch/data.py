@@ -9,12 +9,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from shutil import which
 from typing import Any, NamedTuple
 
-from examples.tpch.tables import CENTS, ROWS, LineItem, Order
+from examples.tpch.tables import ROWS, LineItem, Order
 
 
 def made(folder: Path, scale: float) -> dict[str, Any]:
@@ -38,11 +39,9 @@ def made(folder: Path, scale: float) -> dict[str, Any]:
     for name, row in ROWS.items():
         table = pq.read_table(folder / f"{name}.parquet", columns=list(row._fields))
         columns = [
-            pc.cast(pc.multiply(column, 100), pa.int64()) if field in CENTS else
-            pc.cast(column, pa.int64()) if pa.types.is_decimal(column.type) else
             pc.cast(column, pa.string()) if pa.types.is_string_view(column.type) else column
-            for field, column in zip(row._fields, table.columns, strict=True)
-        ]  # fmt: skip
+            for column in table.columns
+        ]
         found[name] = pa.table(dict(zip(row._fields, columns, strict=True)))
     return found
 
@@ -50,6 +49,15 @@ def made(folder: Path, scale: float) -> dict[str, Any]:
 def rows_of(name: str, table: Any) -> list[Any]:
     """The rows of an Arrow table."""
     return list(map(ROWS[name]._make, zip(*(c.to_pylist() for c in table.columns), strict=True)))
+
+
+def cents(count: int) -> Decimal:
+    """So many hundredths.
+
+    >>> cents(150)
+    Decimal('1.50')
+    """
+    return Decimal(count).scaleb(-2)
 
 
 class Refresh(NamedTuple):
@@ -108,8 +116,8 @@ class Business:
         for key in self.random.sample(list(self.orders), min(count, len(self.orders))):
             for number, line in enumerate(self.lines[key]):
                 other = line._replace(
-                    l_extendedprice=line.l_extendedprice + self.random.randrange(1, 1000),
-                    l_discount=self.random.randrange(11),
+                    l_extendedprice=line.l_extendedprice + cents(self.random.randrange(1, 1000)),
+                    l_discount=cents(self.random.randrange(11)),
                 )
                 was.append(line)
                 now.append(other)

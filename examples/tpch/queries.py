@@ -1,13 +1,14 @@
 """The 22 queries of TPC-H as programs, with the parameters of its validation run.
 
 A query of TPC-H is asked once; these stay answered while orders come, are corrected and are taken
-away. Revenue is in hundredths of cents, as `price * (100 - discount)` is.
+away.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import ebbflow as ef
@@ -23,9 +24,9 @@ from examples.tpch.tables import (
 )
 
 
-def revenue(line: Any) -> int:
-    """What a line brings, in hundredths of cents."""
-    return line.l_extendedprice * (100 - line.l_discount)
+def revenue(line: Any) -> Any:
+    """The price of a line less its discount."""
+    return line.l_extendedprice * (1 - line.l_discount)
 
 
 def between(field: str, first: date, end: date) -> Any:
@@ -43,7 +44,7 @@ def q1() -> Any:
             sum_qty=ef.sum("l_quantity"),
             sum_base_price=ef.sum("l_extendedprice"),
             sum_disc_price=ef.sum(revenue),
-            sum_charge=ef.sum(lambda line: revenue(line) * (100 + line.l_tax)),
+            sum_charge=ef.sum(lambda line: revenue(line) * (1 + line.l_tax)),
             avg_qty=ef.mean("l_quantity"),
             avg_price=ef.mean("l_extendedprice"),
             avg_disc=ef.mean("l_discount"),
@@ -138,12 +139,16 @@ def q5() -> Any:
     )
 
 
+LEAST, MOST = Decimal("0.05"), Decimal("0.07")
+
+
 def q6() -> Any:
     """What smaller discounts would have brought in 1994."""
     in_1994 = between("l_shipdate", date(1994, 1, 1), date(1995, 1, 1))
     return (
         lineitem.filter(in_1994)
-        .filter(lambda row: (row.l_discount >= 5) & (row.l_discount <= 7) & (row.l_quantity < 24))
+        .filter(lambda row: (row.l_discount >= LEAST) & (row.l_discount <= MOST))
+        .filter(lambda row: row.l_quantity < 24)
         .agg(revenue=ef.sum(lambda row: row.l_extendedprice * row.l_discount))
     )
 
@@ -226,7 +231,7 @@ def q9() -> Any:
             orders.select("o_orderkey", "o_orderdate"), left_on="l_orderkey", right_on="o_orderkey"
         )
         .group_by("n_name", o_year=lambda row: row.o_orderdate.year)
-        .agg(sum_profit=ef.sum(lambda row: revenue(row) - 100 * row.ps_supplycost * row.l_quantity))
+        .agg(sum_profit=ef.sum(lambda row: revenue(row) - row.ps_supplycost * row.l_quantity))
     )  # fmt: skip
 
 
@@ -382,7 +387,7 @@ def q16() -> Any:
 
 
 def q17() -> Any:
-    """What small orders of a part bring in a year, in cents."""
+    """What small orders of a part bring in a year."""
     wanted = part.filter(lambda row: (row.p_brand == "Brand#23") & (row.p_container == "MED BOX"))
     lines = lineitem.select("l_partkey", "l_quantity", "l_extendedprice").join(
         wanted.select("p_partkey"), left_on="l_partkey", right_on="p_partkey", how="semi"

@@ -1,16 +1,16 @@
 """The 22 queries of TPC-H in SQL, over the same tables: what the programs are compared with.
 
-Money is in cents here too. Each query gives the columns of the rows of its program, in that order.
+Each query gives the columns of the rows of its program, in that order.
 """
 
 from __future__ import annotations
 
-REVENUE = "l_extendedprice * (100 - l_discount)"
+REVENUE = "l_extendedprice * (1 - l_discount)"
 
 SQL = {
     "q1": f"""
         SELECT l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum({REVENUE}),
-               sum({REVENUE} * (100 + l_tax)), avg(l_quantity), avg(l_extendedprice),
+               sum({REVENUE} * (1 + l_tax)), avg(l_quantity), avg(l_extendedprice),
                avg(l_discount), count(*)
         FROM lineitem WHERE l_shipdate <= DATE '1998-09-02'
         GROUP BY l_returnflag, l_linestatus""",
@@ -48,7 +48,7 @@ SQL = {
     "q6": """
         SELECT sum(l_extendedprice * l_discount) FROM lineitem
         WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1995-01-01'
-          AND l_discount BETWEEN 5 AND 7 AND l_quantity < 24 HAVING count(*) > 0""",
+          AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24 HAVING count(*) > 0""",
     "q7": f"""
         SELECT s.n_name, c.n_name, year(l_shipdate) AS l_year, sum({REVENUE})
         FROM supplier, lineitem, orders, customer, nation AS s, nation AS c
@@ -70,7 +70,7 @@ SQL = {
         GROUP BY o_year""",
     "q9": f"""
         SELECT n_name, year(o_orderdate) AS o_year,
-               sum({REVENUE} - 100 * ps_supplycost * l_quantity)
+               sum({REVENUE} - ps_supplycost * l_quantity)
         FROM part, supplier, lineitem, partsupp, orders, nation
         WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey
           AND p_partkey = l_partkey AND o_orderkey = l_orderkey AND s_nationkey = n_nationkey
@@ -108,7 +108,8 @@ SQL = {
             GROUP BY c_custkey)
         SELECT c_count, count(*) FROM bought GROUP BY c_count""",
     "q14": f"""
-        SELECT 100 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN {REVENUE} ELSE 0 END) / sum({REVENUE})
+        SELECT 100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN {REVENUE} ELSE 0 END)
+                 / sum({REVENUE})
         FROM lineitem, part
         WHERE l_partkey = p_partkey AND l_shipdate >= DATE '1995-09-01'
           AND l_shipdate < DATE '1995-10-01' HAVING count(*) > 0""",

@@ -1,6 +1,6 @@
 """The tables of TPC-H: a wholesaler with customers and suppliers all over the world.
 
-Money is in cents and discounts and taxes in percent, as whole numbers, so that sums are exact.
+Money, quantities, discounts and taxes are decimals of 15 digits, two of them after the point.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from datetime import date
 from typing import NamedTuple
 
 import ebbflow as ef
+
+Amount = ef.decimal(15, 2)
+"""Money, quantities, discounts and taxes."""
 
 
 class Region(NamedTuple):
@@ -30,7 +33,7 @@ class Supplier(NamedTuple):
     s_address: str
     s_nationkey: int
     s_phone: str
-    s_acctbal: int
+    s_acctbal: Amount  # type: ignore[valid-type]
     s_comment: str
 
 
@@ -40,7 +43,7 @@ class Customer(NamedTuple):
     c_address: str
     c_nationkey: int
     c_phone: str
-    c_acctbal: int
+    c_acctbal: Amount  # type: ignore[valid-type]
     c_mktsegment: str
     c_comment: str
 
@@ -53,7 +56,7 @@ class Part(NamedTuple):
     p_type: str
     p_size: int
     p_container: str
-    p_retailprice: int
+    p_retailprice: Amount  # type: ignore[valid-type]
     p_comment: str
 
 
@@ -61,7 +64,7 @@ class PartSupp(NamedTuple):
     ps_partkey: int
     ps_suppkey: int
     ps_availqty: int
-    ps_supplycost: int
+    ps_supplycost: Amount  # type: ignore[valid-type]
     ps_comment: str
 
 
@@ -69,7 +72,7 @@ class Order(NamedTuple):
     o_orderkey: int
     o_custkey: int
     o_orderstatus: str
-    o_totalprice: int
+    o_totalprice: Amount  # type: ignore[valid-type]
     o_orderdate: date
     o_orderpriority: str
     o_clerk: str
@@ -82,10 +85,10 @@ class LineItem(NamedTuple):
     l_partkey: int
     l_suppkey: int
     l_linenumber: int
-    l_quantity: int
-    l_extendedprice: int
-    l_discount: int
-    l_tax: int
+    l_quantity: Amount  # type: ignore[valid-type]
+    l_extendedprice: Amount  # type: ignore[valid-type]
+    l_discount: Amount  # type: ignore[valid-type]
+    l_tax: Amount  # type: ignore[valid-type]
     l_returnflag: str
     l_linestatus: str
     l_shipdate: date
@@ -116,12 +119,6 @@ KEYS = {
     "orders": "o_orderkey",
     "lineitem": ("l_orderkey", "l_linenumber"),
 }
-CENTS = frozenset({
-    "s_acctbal", "c_acctbal", "p_retailprice", "ps_supplycost", "o_totalprice", "l_extendedprice",
-    "l_discount", "l_tax",
-})  # fmt: skip
-"""The columns that are hundredths here, and decimals in the data."""
-
 region = ef.Input("region", Region, key=KEYS["region"])
 nation = ef.Input("nation", Nation, key=KEYS["nation"])
 supplier = ef.Input("supplier", Supplier, key=KEYS["supplier"])

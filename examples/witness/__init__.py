@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any, Protocol
 
 
@@ -72,10 +73,12 @@ def differences(ours: Any, theirs: Iterable[tuple[Any, ...]]) -> str:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    return bool(a == b) or (
-        isinstance(a, float) and abs(a - float(b)) <= 1e-9 * max(1.0, abs(float(b)))
-    )
+    if a == b:
+        return True
+    if isinstance(a, Decimal) and isinstance(b, float):
+        return abs(float(a) - b) <= 10.0 ** a.as_tuple().exponent + 1e-9 * abs(b)
+    return isinstance(a, float) and abs(a - float(b)) <= 1e-9 * max(1.0, abs(float(b)))
 
 
 def _place(row: tuple[Any, ...]) -> list[str]:
-    return [f"{x:.6g}" if isinstance(x, float) else str(x) for x in row]
+    return [f"{x:.6g}" if isinstance(x, (float, Decimal)) else str(x) for x in row]

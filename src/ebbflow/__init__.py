@@ -122,7 +122,9 @@ else:
         if name == "metrics":
             return import_module("ebbflow.metrics")
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from ebbflow.public import unknown_of_module
+
+            raise unknown_of_module(name, __all__)
         try:
             return getattr(import_module(_LATER[name]), name)
         except ModuleNotFoundError as error:
@@ -136,8 +138,8 @@ else:
             ) from error
 
     def __dir__() -> list[str]:
-        """All that there is, also what is there when it is asked for."""
-        return sorted({*globals(), *__all__} - {"TYPE_CHECKING", "_LATER"})
+        """The public names, and those by which a module tells what it is."""
+        return sorted({*__all__, *(each for each in globals() if each.startswith("__"))})
 
 
 __version__ = "0.1.0"

@@ -31,6 +31,7 @@ from functools import cache, partial
 from typing import Annotated, Any, get_args, get_origin
 
 from ebbflow.errors import AlgebraError, CompositionError
+from ebbflow.keywords import checked
 
 Digits = tuple[int, int] | None
 PLAIN: Digits = None
@@ -50,6 +51,7 @@ _POWER = Context(prec=MOST, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999, traps
 _ZERO, _ONE, _TINY = Decimal(0), Decimal(1), Decimal((0, (1,), -18))
 
 
+@checked
 def decimal(precision: int, scale: int = 0) -> Any:
     """The type of Decimals with at most `precision` digits, exactly `scale` of them after the
     point.
@@ -307,8 +309,7 @@ def of_ratio(top: int, bottom: int, digits: Digits) -> Decimal:
     """
     scale = WIDE[1] if digits is None else digits[1]
     units = (2 * abs(top) * 10**scale + bottom) // (2 * bottom)
-    found = _EXACTLY.scaleb(Decimal(-units if top < 0 else units), -scale)
-    return fitting(digits)(found)  # type: ignore[no-any-return]
+    return fitting(digits)(of_units(-units if top < 0 else units, scale))  # type: ignore[no-any-return]
 
 
 def units(value: Any, scale: int) -> int:
@@ -318,6 +319,15 @@ def units(value: Any, scale: int) -> int:
     150
     """
     return int(_EXACTLY.scaleb(value, scale))
+
+
+def of_units(units: int, scale: int) -> Decimal:
+    """The Decimal of a number of units of its last digit; the inverse of `units`.
+
+    >>> of_units(150, 2)
+    Decimal('1.50')
+    """
+    return _EXACTLY.scaleb(units, -scale)
 
 
 # ---- operators ----

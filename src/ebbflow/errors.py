@@ -27,6 +27,8 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any
 
+from ebbflow.places import cell_of, located
+
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _DEMO = os.path.join(_PACKAGE, "demo") + os.sep
 _WIDTH = 400
@@ -152,7 +154,7 @@ class SchemaMismatch(EbbflowError):
 
 
 class SinkError(EbbflowError):
-    """A sink cannot go on from where it is."""
+    """A sink cannot go on from where it is, or its files cannot be written."""
 
 
 class BrokerError(EbbflowError):
@@ -189,16 +191,12 @@ class Text(str):
 
 
 def place() -> Text:
-    """Where the user's code is, as `file:line`: the nearest frame outside this package."""
+    """Where the user's code is: the nearest frame outside this package, as `file:line`, or in a
+    notebook as `cell [5], line 3`."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    file = frame.f_code.co_filename
-    try:
-        relative = os.path.relpath(file) if os.path.isabs(file) else file
-    except OSError:
-        relative = file
-    return Text(f"{file if relative.startswith('..') else relative}:{frame.f_lineno}")
+    return Text(located(frame.f_code.co_filename, frame.f_lineno))
 
 
 def _is_ours(file: str) -> bool:
@@ -291,7 +289,9 @@ def _raised_at(error: BaseException) -> str:
     while trace is not None:
         code = trace.tb_frame.f_code
         if not _is_ours(code.co_filename) and not code.co_filename.startswith("<ebbflow"):
-            found = f" at {os.path.basename(code.co_filename)}:{trace.tb_lineno}"
+            file = code.co_filename
+            file = file if cell_of(file) else os.path.basename(file)
+            found = f" at {located(file, trace.tb_lineno)}"
         trace = trace.tb_next
     return found
 

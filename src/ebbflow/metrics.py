@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonLines", "MetricsServer", "listener", "prometheus", "serve"]
 
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)
+
+
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 

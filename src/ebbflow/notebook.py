@@ -12,7 +12,7 @@ from html import escape
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ebbflow.errors import cut, error_text, shown
+from ebbflow.errors import CompositionError, cut, error_text, place, shown
 from ebbflow.record import attributes_of
 from ebbflow.zset import ZSet
 
@@ -41,6 +41,10 @@ def table_of(rows: ZSet[Any], n: int = ROWS) -> Table:
     Table(head=('row', 'weight'), lines=[('ebb', '2'), ('flow', '1')], numbers=(False, True), \
 words='2 of 3 rows')
     """
+    if type(n) is not int:
+        raise CompositionError(
+            f"show({shown(n)}): how many rows is an int", created=place(), remedy="show(20)"
+        )
     first = list(islice(rows.items(), n if n > 0 else 0))
     names = _fields([row for row, _ in first])
     weighed = any(weight != 1 for _, weight in first)
@@ -192,6 +196,19 @@ def page(value: object, parts: Mapping[str, Callable[[], str]]) -> str:
         except Exception as error:
             found.append(paragraph(cut(error_text(error), 1000)))
     return "".join(found)
+
+
+class Outputs(dict[str, ZSet[Any]]):
+    """The Z-set of each output, by name. A notebook shows each of them as a table.
+
+    >>> Outputs(n=ZSet.of([3])), Outputs(n=ZSet.of([3]))._repr_html_()[:20]
+    ({'n': ZSet({3: 1})}, '<p>n</p><table><thea')
+    """
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return "".join(paragraph(name) + html_of(rows) for name, rows in self.items())
 
 
 class Preformatted:

@@ -16,12 +16,15 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, install
+from ebbflow.keywords import checked
+from ebbflow.names import ZSET
 from ebbflow.nan import one_nan, with_one_nan
+from ebbflow.public import answered
 from ebbflow.typevars import T as R
 
 S = TypeVar("S", bound=Hashable)
@@ -43,6 +46,9 @@ class ZSet(Generic[R]):
     __slots__ = ("_hash", "_origin", "_weights")
     _origin: tuple[Any, bool]
     """The row type, and whether this is a change: of those that a view gave (`from_view`)."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = answered("a ZSet", ZSET)
 
     def __init__(self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
         total: dict[R, int] = {}
@@ -73,7 +79,7 @@ class ZSet(Generic[R]):
         get = total.get
         row: R | None = None
         try:
-            for row in rows:
+            for row in _iterable(rows):
                 total[row] = get(row, 0) + 1
         except TypeError:
             _require_hashable(row)
@@ -440,11 +446,20 @@ def _export(call: str) -> Any:
         raise CompositionError(f"{call} needs {error.name}", remedy=install("durable")) from error
 
 
+def _iterable(rows: Any) -> Iterable[Any]:
+    if not isinstance(rows, Iterable):
+        raise AlgebraError(
+            "a Z-set is made of rows, or of rows with weights", given=rows,
+            remedy="ZSet.of([row, ...]), or ZSet({row: weight})",
+        )  # fmt: skip
+    return rows
+
+
 def _pairs(weights: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(weights, (ZSet, Mapping)):
         yield from weights.items()
         return
-    for item in weights:
+    for item in _iterable(weights):
         if not isinstance(item, (tuple, list)) or len(item) != 2:
             raise AlgebraError(
                 "a Z-set is made of (row, weight) pairs",
@@ -507,6 +522,7 @@ ZSETS: Monoid[ZSet[Any]] = _of_rows(name="ZSETS", negate=operator.neg)
 BAGS: Monoid[ZSet[Any]] = _of_rows(name="BAGS", cancel=_minus_bag)
 
 
+@checked
 def linear(
     f: Callable[[Any], G], group: Monoid[G], *, name: str = ""
 ) -> Homomorphism[ZSet[Any], G]:

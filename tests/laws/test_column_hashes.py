@@ -43,7 +43,15 @@ kinds: dict[str, st.SearchStrategy[Any]] = {
     "date": st.dates(),
     "time": st.datetimes(),
     "utc": st.datetimes(timezones=st.just(UTC)),
-    "decimal": st.decimals(allow_nan=False),
+    "decimal": st.one_of(
+        st.decimals(allow_nan=False),
+        st.builds(
+            lambda units, scale: Decimal(f"{units}E-{scale}"),
+            st.one_of(st.sampled_from(edges), st.integers(-(10**38) + 1, 10**38 - 1)),
+            st.integers(0, 18),
+        ),
+        st.sampled_from([Decimal("1E+30"), Decimal(P) / 4, Decimal(-1), Decimal("-1.00")]),
+    ),
     "none": st.none(),
     "any": st.one_of(st.integers(), st.text(max_size=3), st.tuples(st.integers(), st.floats())),
 }

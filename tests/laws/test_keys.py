@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import ebbflow as ef
+from ebbflow.engine.runtime.values.rules import to_any
 from ebbflow.nan import one_nan
 from ebbflow.state.spine.hashing import hashes, same
 from ebbflow.state.spine.store import Store
@@ -121,10 +122,15 @@ def test_a_probe_finds_what_was_stored_under_an_equal_key(tmp_path: Path) -> Non
             assert one_key(value, list(stored)[found]), value
 
 
+def months(value: Any) -> bool:
+    return isinstance(value, np.timedelta64) and np.datetime_data(value.dtype)[0] in "MY"
+
+
 def test_equal_keys_are_one_group_before_and_after(tmp_path: Path) -> None:
-    """Each value comes to a view that was opened anew, and leaves as an equal one."""
-    values = [x for x in ZOO if not isinstance(x, (datetime, np.datetime64))]
-    groups: Counter[Any] = Counter(map(one_nan, values))
+    """Each value comes to a view that was opened anew, and leaves as an equal one. Months of NumPy
+    have no fixed length, and are refused."""
+    values = [x for x in ZOO if not isinstance(x, (datetime, np.datetime64)) and not months(x)]
+    groups: Counter[Any] = Counter(map(to_any, values))
     program = ef.Input("values").group_by(value=lambda v: v[1]).agg(n=ef.count())
     for i, part in enumerate(np.array_split(np.arange(len(values)), 4)):
         with program.run(path=tmp_path) as view:

@@ -31,7 +31,7 @@ TRADES, QUOTES = ef.Input("trades", Trade), ef.Input("quotes", Quote)
 PLACES: dict[str, tuple[Any, ...]] = {
     "few": (1, 2, 3),
     "many": tuple(range(90)),
-    "hard": (None, 0.0, -0.0, float("nan"), 2**63 - 1, -(2**63), float("inf"), 1),
+    "hard": (None, 0.0, -0.0, float("nan"), 2**62, -(2**63), float("inf"), 1),
 }
 
 

@@ -121,4 +121,4 @@ def test_explain_says_why_windows_of_a_zone_stay_with_rows() -> None:
 
     view = zoned("Europe/Rome").run(columns=True)
     assert not any(stage.in_columns for stage in view._program.machine.stages)
-    assert "fields that are no ints, floats, texts or dates" in view.explain()
+    assert "is no int, float, bool, str, date, datetime or decimal" in view.explain()

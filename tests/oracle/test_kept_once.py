@@ -18,7 +18,7 @@ from ebbflow.errors import EbbflowError
 from ebbflow.zset import ZSet
 
 MORE = int(os.environ.get("EBBFLOW_MORE", "1"))
-HARD = (1, 0, -0.0, 1.5, None, float("nan"), 2**63 - 1, -(2**63), True)
+HARD = (1, 0, -0.0, 1.5, None, float("nan"), 2**62, -(2**63))
 
 
 class Line(NamedTuple):

@@ -34,6 +34,12 @@ PROGRAM = ef.program(
     tags=TAGS,
 )
 KEYED = ("orders", "dear", "totals", "large", "pairs", "tagged", "best")
+ABSENT: dict[str, Any] = {
+    "orders": -1, "dear": -1, "totals": "nowhere", "large": "nowhere", "pairs": ("a", -1.0),
+    "tagged": -1, "best": -1,
+}  # fmt: skip
+"""By output, a key of the right type that no row has."""
+OTHERS: list[Any] = [-1, "nowhere", ("a", -1.0), 1.5, None]
 
 
 def check(view: Any) -> None:
@@ -42,10 +48,14 @@ def check(view: Any) -> None:
         key = row_key(PROGRAM.plan.outputs[name])
         assert key is not None
         rows = {key(row): row for row in view.value[name]}
-        asked = [*rows, -1, "nowhere", ("a", -1.0), (0, 1, 2), None]
+        absent = ABSENT[name]
+        asked = [*rows, absent]
         assert [view[name].get(at) for at in asked] == [rows.get(at) for at in asked]
         assert [at in view[name] for at in asked] == [at in rows for at in asked]
         assert len(view[name]) == len(rows)
+        for other in (each for each in OTHERS if type(each) is not type(absent)):
+            with pytest.raises(ChangeError, match="must be"):
+                view[name].get(other)
     orders = view.input("orders")
     assert orders.value == view.value["orders"]
     assert len(orders) == len(view.value["orders"])

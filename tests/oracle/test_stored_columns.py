@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.oracle import decimal_programs
 from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.interrupts import instants, interrupted
@@ -113,6 +114,18 @@ def test_oracle_views_in_columns_on_disk_equal_batch(
     assert seen["epochs"] > 40, seen
     for each in ("Groups", "Index", "RowTable"):
         assert seen[f"Stored{each}"] > 10, seen
+
+
+def test_oracle_decimals_in_columns_on_disk(seen: Counter[str]) -> None:
+    for seed in range(40 * MORE):
+        dice = Random(f"decimals {seed}")
+        plan = planned({"output": decimal_programs.program(dice).node})
+        given = decimal_programs.epochs(dice, list(plan.sources), 8, dice.choice([0, 0, 0.1]))
+        followed(plan, dice, given, check_input=dice.random() < 0.6)
+    assert seen["epochs"] > 100, seen
+    assert seen["left"] < 12 * MORE, seen
+    for each in ("Groups", "ValueGroups", "Index", "RowTable", "TopRows"):
+        assert seen[f"Stored{each}"] > 5, seen
 
 
 def test_oracle_minima_and_maxima_in_columns_on_disk(seen: Counter[str]) -> None:

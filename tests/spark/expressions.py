@@ -343,15 +343,13 @@ def fits(node: Expression, row: Any) -> bool:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, of the same type, to the last bit."""
+    """Equal, of the same type, to the last bit; rows that are read have one zero."""
     if type(one) is not type(other):
         return False
     if isinstance(one, (tuple, list)):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float):
-        return (one == other and math.copysign(1, one) == math.copysign(1, other)) or (
-            one != one and other != other
-        )
+        return one == other or (one != one and other != other)
     return bool(one == other)
 
 

@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.oracle import decimal_programs
 from tests.oracle.asked import follow_requests, program_of, tables
 from tests.oracle.column_programs import Sale, Shop, ends_of_groups, epochs, program, sale, shop
 from tests.oracle.ordered_programs import ends, top
@@ -90,14 +91,16 @@ class Mixed(Reopened):
         return super().advance(asked)
 
 
-def followed(mode: str, seeds: range, made: Any = program, of: type[View] = Mixed) -> None:
+def followed(
+    mode: str, seeds: range, made: Any = program, of: type[View] = Mixed, given: Any = epochs
+) -> None:
     for seed in seeds:
         dice = Random(f"spark {seed}")
         plan = planned({"output": made(dice).node})
         check, hard = dice.random() < 0.6, dice.choice([0, 0, 0.02, 0.2])
         with running(mode, dice, check, of) as run:  # type: ignore[arg-type]
             try:
-                follow(run, plan, epochs(dice, list(plan.sources), 8, hard))
+                follow(run, plan, given(dice, list(plan.sources), 8, hard))
             except AssertionError as error:
                 if "has more than 64 bits" not in str(error):  # no column of Spark's has room
                     raise
@@ -105,9 +108,17 @@ def followed(mode: str, seeds: range, made: Any = program, of: type[View] = Mixe
 
 @pytest.mark.parametrize("mode", MODES)
 def test_oracle_tasks_in_columns_give_what_batch_gives(mode: str, seen: Counter[str]) -> None:
-    followed(mode, range(16 * MORE))
+    followed(mode, range(24 * MORE))
     assert seen["epochs"] > 40, seen
     for each in ("Reduce", "Arrange", "Join", "Semi", "Distinct"):
+        assert seen[f"Stored{each}Stage"] > 3, seen
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_oracle_decimals_of_tasks_in_columns(mode: str, seen: Counter[str]) -> None:
+    followed(mode, range(16 * MORE), decimal_programs.program, given=decimal_programs.epochs)
+    assert seen["epochs"] > 40, seen
+    for each in ("Reduce", "Arrange", "Join", "Group"):
         assert seen[f"Stored{each}Stage"] > 3, seen
 
 

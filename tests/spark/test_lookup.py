@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.oracle.test_lookup import KEYED, PROGRAM, Order
+from tests.oracle.test_lookup import ABSENT, KEYED, PROGRAM, Order
 
 import ebbflow as ef
 from ebbflow.engine.runtime.lookup import row_key
@@ -25,7 +25,7 @@ def test_rows_are_found_by_key(spark: Any, tmp_path: Path) -> None:
         for name in KEYED:
             key = row_key(PROGRAM.plan.outputs[name])
             assert key is not None
-            keys = [*map(key, local.value[name]), -1, "nowhere", ("a", 2.0), None]
+            keys = [*map(key, local.value[name]), ABSENT[name]]
             assert [view[name].get(at) for at in keys] == [local[name].get(at) for at in keys]
         orders, tags = view.input("orders"), view.input("tags")
         assert orders.get(2) == Order(2, "b", 6.0)

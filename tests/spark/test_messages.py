@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import traceback
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -91,15 +94,24 @@ def test_changes_that_cannot_be_are_refused_with_what_to_write(spark: Any, tmp_p
         with pytest.raises(ChangeError, match="a streaming DataFrame has no end") as caught:
             view.step(orders=stream)
         assert caught.value.remedy.startswith("view.stream(orders=...)")
-        for keys in ([1, 2], {1, 2}, spark.range(1)):
-            with pytest.raises(ChangeError, match="delete: a key of input 'orders'") as caught:
-                view.input("orders").delete(keys)
-            assert "delete(*keys)" in caught.value.remedy
+        with pytest.raises(ChangeError, match="delete: a key of input 'orders'") as caught:
+            view.input("orders").delete([1], [2])
+        assert "delete(*keys)" in caught.value.remedy
         with pytest.raises(AbsentRow, match="a key was deleted twice"):
             view.input("orders").delete(1, 1)
         view.input("orders").delete()
         view.input("orders").delete(1, 2)
         assert view.zset() == ZSet()
+
+
+def test_keys_are_deleted_that_are_given_as_a_list_a_set_or_a_frame(
+    spark: Any, tmp_path: Path
+) -> None:
+    with ORDERS.run(ef.spark(spark, path=tmp_path, mode="driver")) as view:
+        for keys in ([1, 2], {1, 2}, spark.range(1, 3)):
+            view.step(orders=[Order(1, "Rome"), Order(2, "Oslo")])
+            view.input("orders").delete(keys)
+            assert view.zset() == ZSet()
 
 
 def test_many_keys_are_deleted(spark: Any, tmp_path: Path) -> None:
@@ -113,3 +125,46 @@ def test_many_keys_are_deleted(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(AbsentRow, match="there is no row of this key"):
             view.input("orders").delete(*range(50, 70))
         assert view.epoch == 2
+
+
+# ---- frames that Spark cannot read ----
+
+
+def test_a_frame_of_a_stopped_session_is_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = spark.createDataFrame([(1, "Rome")], "id long, city string")
+    stopped = SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None))
+    with ORDERS.run(ef.spark(spark, path=tmp_path)) as view:
+        monkeypatch.setattr(type(frame), "sparkSession", property(lambda self: stopped))
+        for change in (frame, ef.upsert(frame), ef.upsert([], delete=frame)):
+            with pytest.raises(ChangeError, match="a Spark session which was stopped") as caught:
+                view.step(orders=change)
+            assert "view.session" in caught.value.remedy
+        assert view.epoch == 0
+
+
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged", "bulk"])
+def test_a_frame_that_fails_says_why_in_one_line(spark: Any, mode: Any, tmp_path: Path) -> None:
+    from pyspark.sql.functions import udf
+
+    @udf("string")
+    def failing(number):  # type: ignore[no-untyped-def]
+        raise ValueError(f"no city of {number}")
+
+    folder = tmp_path / "files"
+    spark.range(3).selectExpr("id", "'Rome' AS city").write.parquet(str(folder))
+    gone = spark.read.parquet(str(folder))
+    shutil.rmtree(folder)
+    ids = spark.range(3)
+    with ORDERS.run(ef.spark(spark, path=tmp_path / "state", mode=mode)) as view:
+        for frame, why in (
+            (ids.withColumn("city", failing("id")), r"ValueError: no city of \d"),
+            (ids.selectExpr("id", "CAST(1 / (id - 1) AS STRING) AS city"), r"\[DIVIDE_BY_ZERO\]"),
+            (gone, r"\[FAILED_READ_FILE.FILE_NOT_EXIST\]|does not exist"),
+        ):
+            with pytest.raises(SparkError) as caught:
+                view.step(orders=frame)
+            assert re.match(why, str(caught.value.facts["cause"])), caught.value.facts["cause"]
+            assert "\tat " not in "".join(traceback.format_exception(caught.value))
+        assert view.epoch == 0

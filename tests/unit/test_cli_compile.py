@@ -10,7 +10,9 @@ import pytest
 
 from ebbflow import cli, cli_compile
 
-FOR_TESTS = {"fixed.root", "fixed.quotient", "text_order._is_behind"}
+FOR_TESTS = {
+    "fixed.root", "fixed.quotient", "scaled.quotient_half_up", "text_order._is_behind",
+}  # fmt: skip
 """What is inside of other loops, and is called by itself in tests alone."""
 CALLED = """
 from ebbflow.cli_compile import compile_kernels

@@ -28,5 +28,5 @@ def test_a_view_can_be_named_and_no_engine_is_loaded_before_it_is() -> None:
 
 
 def test_a_name_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'Veiw'"):
+    with pytest.raises(AttributeError, match="ebbflow has no 'Veiw'"):
         ef.Veiw

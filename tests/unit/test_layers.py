@@ -14,7 +14,7 @@ SRC = Path(__file__).parents[2] / "src" / "ebbflow"
 
 # Lower layers first; a module may import from its own layer and from those before it.
 LAYERS = [
-    {"errors", "keywords", "paths"},
+    {"errors", "keywords", "names", "paths", "places", "public"},
     {"algebra"},
     {
         "change",

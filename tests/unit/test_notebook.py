@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import pickle
+import sys
 import threading
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -221,13 +224,85 @@ def test_reports_keep_their_columns() -> None:
         assert html(each).text == [str(each)]
 
 
+def test_change_and_value_of_several_outputs_are_a_table_for_each(tmp_path: Any) -> None:
+    pytest.importorskip("pyarrow")
+    both = ef.program(orders=orders, words=dangerous)
+    expected = ["orders", "0 rows", "words", "row", "ebb", "1 row"]
+    with both.run(path=tmp_path, readable=True) as view:
+        heard: list[Any] = []
+        view.on_change(heard.append)
+        shown = [
+            view.step({SCRIPT: ["ebb"]}), view.value, view.at(1), heard[0],
+            ef.open(tmp_path).value, view.branch().value,
+        ]  # fmt: skip
+        for each in shown:
+            assert html(each).text == expected
+            assert type(each) is not dict
+            assert each == dict(each) == {"orders": ef.ZSet(), "words": ef.ZSet.of(["ebb"])}
+            assert repr(each) == repr(dict(each))
+            assert pickle.loads(pickle.dumps(each)) == each
+        assert view.step(view.branch().step({SCRIPT: ["ebb"]}) and {SCRIPT: ["sea"]})
+
+
+# ---- cells ----
+
+
+class Compiler:
+    """What IPython knows of the files it has made for cells."""
+
+    def format_code_name(self, name: str) -> tuple[str, str] | None:
+        return ("Cell", "In[5]") if name == "/tmp/ipykernel_123/456.py" else None
+
+
+IPYTHON = SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=Compiler()))
+
+
+@pytest.mark.parametrize(
+    ("file", "ipython", "place"),
+    [
+        ("/tmp/ipykernel_123/456.py", IPYTHON, "cell [5], line 3"),
+        ("/tmp/ipykernel_123/789.py", IPYTHON, "a notebook cell, line 3"),
+        ("/tmp/ipykernel_123/456.py", None, "a notebook cell, line 3"),
+        ("/tmp/ipykernel_123/456.py", SimpleNamespace(), "a notebook cell, line 3"),
+        ("<ipython-input-7-0123abc>", None, "cell [7], line 3"),
+        ("/app/ipykernel_123.py", IPYTHON, "/app/ipykernel_123.py:3"),
+        ("/app/shop.py", IPYTHON, "/app/shop.py:3"),
+    ],
+)
+def test_place_in_a_notebook_is_the_cell(
+    file: str, ipython: Any, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    source = "import ebbflow as ef\nwords = ef.Input('words', str)\nmade = words.map(fail)\n"
+    names: dict[str, Any] = {"fail": lambda word: 1 // 0}
+    exec(compile(source, file, "exec"), names)
+    assert str(names["made"].node.place) == place
+    with pytest.raises(ef.EbbflowError) as error:
+        names["made"].run().step(words=["ebb"])
+    assert f"created    {place}\n" in str(error.value)
+    with pytest.raises(ef.EbbflowError) as error:
+        exec(compile("\n\nwords.fliter(fail)", file, "exec"), names)
+    assert f"created    {place}\n" in str(error.value)
+
+
+def test_warning_in_a_notebook_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", IPYTHON)
+    view = ef.Input("words", str).run()
+    view.step(words=["ebb"], batch="monday")
+    step = compile(
+        "\n\nview.step(words=['ebb'], batch='monday')", "/tmp/ipykernel_123/456.py", "exec"
+    )
+    with pytest.warns(ef.errors.RepeatedBatch) as said:
+        exec(step, {"view": view})
+    assert (said[0].filename, said[0].lineno) == ("cell [5]", 3)
+
+
 # ---- completion ----
 
 
 def test_dir_of_the_package_has_what_is_there_when_asked_for() -> None:
     assert set(ef.__all__) <= set(dir(ef))
-    assert {"View", "spark", "laws", "ZSet"} <= set(dir(ef))
-    assert not {"TYPE_CHECKING", "_LATER"} & set(dir(ef))
+    assert {each for each in dir(ef) if not each.startswith("__")} <= set(ef.__all__)
     for name in ef.__all__:
         assert getattr(ef, name) is not None
 

@@ -58,3 +58,8 @@ __all__ = [
     "plain", "product", "state_monoid", "stream_group", "streams", "table_monoid", "terminated",
     "ticked", "total",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

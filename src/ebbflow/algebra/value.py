@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from inspect import isasyncgenfunction, iscoroutinefunction
 from typing import Any
 
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -53,6 +54,17 @@ class Built:
         if self.home:
             return _constant, (self.home, self.name)
         return blank, (type(self),), self.__getstate__()
+
+
+def is_async(f: Any) -> bool:
+    """Whether a call of `f` gives a coroutine or an async generator in place of a value.
+
+    >>> async def fetch(row): ...
+    >>> is_async(fetch), is_async(len)
+    (True, False)
+    """
+    called = (f, type(f).__call__) if callable(f) else (f,)
+    return any(iscoroutinefunction(each) or isasyncgenfunction(each) for each in called)
 
 
 def function_name(f: Any) -> str:

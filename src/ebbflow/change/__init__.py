@@ -23,3 +23,8 @@ __all__ = [
     "InsertItems", "ItemChange", "Keep", "List", "PairChange", "Patch", "Put", "Replace",
     "ReplaceItem", "Second", "Text", "Why", "group", "mapping", "pair", "sequence",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

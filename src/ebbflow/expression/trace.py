@@ -5,8 +5,8 @@ where Python would add two numbers, it writes down an addition. So no code of th
 whatever is not understood ends the attempt: the function is simply called then, as ever. What is
 understood is what has no effect: fields of rows, arithmetic, comparisons, `and`, `or`, `if … else`,
 elements and slices, tuples, a few built-in functions and methods of texts, what a regular
-expression finds in a text, dates that are written down, calls of plain row types, and calls of
-other functions that are understood, with rows, fields and constants.
+expression finds in a text, dates and Decimals that are written down, calls of plain row types, and
+calls of other functions that are understood, with rows, fields and constants.
 
 Names from outside the function must stand for simple values; they are taken as they are now.
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from operator import attrgetter, itemgetter
 from re import Pattern
 from types import CodeType, FunctionType
@@ -62,7 +63,7 @@ _LOADS_TWO = {"LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"}
 _ARITHMETIC = {"+", "-", "*", "/", "//", "%", "**", "@", "<<", ">>", "&", "|", "^", "[]"}
 _GENERATES = 0x20 | 0x80 | 0x100 | 0x200
 _STARS = 0x04 | 0x08
-_WRITTEN = (date, datetime, timedelta)
+_WRITTEN = (date, datetime, timedelta, Decimal)
 """Classes whose values may be written down by calling them with constants."""
 
 

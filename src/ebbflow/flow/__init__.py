@@ -20,3 +20,8 @@ __all__ = [
     "Clock", "Collection", "Grouped", "Input", "Plan", "Program", "between", "clock", "desc",
     "empty", "fixpoint", "ge", "gt", "iterate", "le", "lt", "ne", "program", "typed",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

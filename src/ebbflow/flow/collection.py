@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from ebbflow.errors import CompositionError, place
+from ebbflow.errors import CompositionError, UnknownVerb, place
 from ebbflow.flow import loops
 from ebbflow.flow.parts import Part, refuse
 from ebbflow.flow.plan import Node, Plan
@@ -43,7 +43,7 @@ from ebbflow.flow.verbs.pairs import PairVerbs
 from ebbflow.flow.verbs.reshape import ReshapeVerbs
 from ebbflow.flow.verbs.rows import RowVerbs
 from ebbflow.flow.verbs.time import TimeVerbs
-from ebbflow.flow.verbs.unknown import unknown
+from ebbflow.flow.verbs.unknown import unknown_verb
 from ebbflow.stream import Processor
 from ebbflow.typevars import T_co, U
 
@@ -183,12 +183,8 @@ class Collection(
         the loops that would run in this process: "python"."""
         return explain(self.plan, format)
 
-    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
-
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("_"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            raise unknown(name, self.type, VERBS)
+    def _unknown(self, name: str) -> UnknownVerb:
+        return unknown_verb(name, self.type, VERBS)
 
     def __getitem__(self, part: Any) -> NoReturn:
         refuse(

@@ -44,6 +44,7 @@ from ebbflow.flow.plan.aligned import AsOf, IntervalSemi
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
 from ebbflow.flow.plan.order import Ordered
 from ebbflow.flow.rewrite.better import may_read
+from ebbflow.places import file_and_line
 from ebbflow.record import fields_of
 from ebbflow.reducer.combine import together
 from ebbflow.zset import trusted
@@ -79,12 +80,12 @@ def no_fixed_point(
 
 def warn_of(node: Iterate, call: str) -> None:
     """Warn where a body shows that its rounds may go on for ever."""
-    file, _, line = str(node.place).rpartition(":")
+    file, line = file_and_line(str(node.place))
     for reason in dict.fromkeys(reasons(node)):
         warnings.warn_explicit(
             f"{call}: this loop may never come to an end: {reason}; "
             "try rounds=, or a limit= by which it surely ends",
-            MayNotEnd, file, int(line) if line.isdigit() else 0,
+            MayNotEnd, file, line,
         )  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from ebbflow.errors import CompositionError, place
 from ebbflow.flow.parts import GroupKey, field_names, refuse, row_type, rows_of
 from ebbflow.flow.plan import Node, Reduce
 from ebbflow.flow.result_types import result_type
-from ebbflow.flow.results import AnyReducer, given
+from ebbflow.flow.results import AnyReducer, given, named_results
 from ebbflow.flow.types import row
 from ebbflow.flow.verbs.unknown import unknown_of_groups
+from ebbflow.public import Public
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.row import itself
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 ONE_GROUP = GroupKey(None, {})
 
 
-class Grouped(Generic[T_co]):
+class Grouped(Public, Generic[T_co]):
     """The rows of a collection by key; see `Collection.group_by`.
 
     >>> import ebbflow as ef
@@ -71,14 +72,10 @@ class Grouped(Generic[T_co]):
             "makes them a collection>"
         )
 
-    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
-
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("_"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            if hasattr(type(self._of), name):
-                raise _not_yet(f".{name} is for collections, and group_by(...) alone is none")
-            raise unknown_of_groups(name, NEXT)
+    def _unknown(self, name: str) -> CompositionError:
+        if hasattr(type(self._of), name):
+            return _not_yet(f".{name} is for collections, and group_by(...) alone is none")
+        return unknown_of_groups(name, NEXT)
 
     def __iter__(self) -> NoReturn:
         raise _not_yet("group_by(...) alone cannot be iterated")
@@ -111,7 +108,8 @@ def aggregated(
 ) -> Reduce:
     """The node of `agg`."""
     if unnamed:
-        refuse(f"agg({unnamed[0]!r}): every result needs a name", f"agg(name={unnamed[0]!r})")
+        remedy = named_results(unnamed[0], node) or f"agg(name={unnamed[0]!r})"
+        refuse(f"agg({unnamed[0]!r}): every result needs a name", remedy)
     if not reducers:
         refuse("agg(): no reducer is given", "agg(n=ebbflow.count())")
     field_names("agg({}=...)", reducers)

@@ -19,7 +19,7 @@ from typing import Any
 from ebbflow.errors import Text, place
 from ebbflow.flow import types
 from ebbflow.flow.endless import warn_of
-from ebbflow.flow.parts import part, part_type, plain, refuse
+from ebbflow.flow.parts import at_once, part, part_type, plain, refuse
 from ebbflow.flow.plan import Iterate, LoopInput, Node
 from ebbflow.flow.rewrite.tighten import closed
 from ebbflow.fn import Fn
@@ -90,6 +90,7 @@ def checked_body(call: str, body: Any, names: Collection[str]) -> None:
     takes = f"lambda {', '.join(names)}: ..."
     if not callable(body):
         refuse(f"{call}: the body is a function that says one round", takes, given=body)
+    at_once(call, body)
     try:
         signature = inspect.signature(body)
     except (TypeError, ValueError):

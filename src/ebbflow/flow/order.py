@@ -20,6 +20,7 @@ from datetime import timedelta
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic
 
+from ebbflow.algebra.value import function_name
 from ebbflow.errors import CompositionError, place
 from ebbflow.flow import attributes, types
 from ebbflow.flow.grouped import ONE_GROUP
@@ -27,6 +28,7 @@ from ebbflow.flow.inferred import type_of
 from ebbflow.flow.parts import (
     GroupKey,
     Part,
+    at_once,
     field_names,
     key,
     part,
@@ -47,6 +49,7 @@ from ebbflow.operator import window
 from ebbflow.operator.along import with_values
 from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
+from ebbflow.public import Public
 from ebbflow.reducer import Reducer
 from ebbflow.stream.transition import PartSteps, StepsOfParts, Transition, transition
 from ebbflow.typevars import T_co
@@ -128,6 +131,9 @@ def _transition(
             f"{verb}({step!r}): a reducer says one thing of many rows",
             f"over(per=..., order=...).with_fields(value={step!r})",
         )
+    for each in (step, *composed.values()):
+        if callable(each):
+            at_once(f"{verb}({function_name(each)})", each)
     row = (node.type, rows_of(node))
     attributes.check(f"{verb}({{}})", step, [(Any, ""), row])
     attributes.check(f"{verb}(of={{}})", composed.get("of"), [row])
@@ -149,7 +155,7 @@ def _order(verb: str, node: Node, order: Part) -> Fn:
 # ---- over ----
 
 
-class Ordering(Generic[T_co]):
+class Ordering(Public, Generic[T_co]):
     """The rows of a collection, those of each key in an order; see `Collection.over`.
 
     >>> import ebbflow as ef
@@ -276,15 +282,11 @@ total=35): -1, Sale(shop='a', day=3, price=5, total=45): 1})
             f"<{rows_of(self._of.node)} in order: .with_fields(name=...) makes them a collection>"
         )
 
-    if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
-
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("_"):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            raise CompositionError(
-                f"over(...) alone has no {name!r}: it is not a collection yet", created=place(),
-                remedy="over(...).with_fields(name=...) first",
-            )  # fmt: skip
+    def _unknown(self, name: str) -> CompositionError:
+        return CompositionError(
+            f"over(...) alone has no {name!r}: it is not a collection yet", created=place(),
+            remedy="over(...).with_fields(name=...) first",
+        )  # fmt: skip
 
 
 def _given(of: Any) -> Any:

@@ -8,16 +8,18 @@ in terms of the call the user wrote, which is passed along as its *shape*: `"gro
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from keyword import iskeyword
 from typing import Any, NoReturn
 
-from ebbflow.algebra.value import function_name
+from ebbflow.algebra.value import function_name, is_async
 from ebbflow.errors import CompositionError, Text, UnknownField, place
-from ebbflow.expression.callables import takes
-from ebbflow.flow import attributes, edited, types
+from ebbflow.expression.callables import arity_of, takes
+from ebbflow.expression.node import Operation
+from ebbflow.expression.outline import CALL, Outside, outline
+from ebbflow.flow import attributes, edited, types, written
 from ebbflow.flow.descending import Descending
 from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
@@ -30,6 +32,9 @@ from ebbflow.typevars import V
 
 Part = str | Callable[[V], Any] | tuple[Any, ...]
 """A part of a row of type V: a field, a function, or several in a tuple."""
+
+Instead = Callable[[str, str, Collection[str]], str]
+"""Finds the remedy for a text that is no field, given the shape of the call and the fields."""
 
 ROW = ("the row",)
 TWO_ROWS = ("the left row", "the right row")
@@ -46,7 +51,7 @@ def part(shape: str, node: Node, given: Any) -> Fn:
     if isinstance(given, Applied):
         return edited.part(shape, node, given)
     if isinstance(given, str):
-        field(shape, node, given)
+        field(shape, node, given, instead=written.instead)
     elif isinstance(given, (tuple, list)) and given:
         given = tuple([part(shape, node, each) for each in given])
     elif isinstance(given, Descending):
@@ -75,8 +80,9 @@ def part_type(node: Node, given: Any) -> Any:
     return inferred(given, node.type)
 
 
-def field(shape: str, node: Node, name: str) -> None:
-    """Refuse a field that the rows of a node do not have.
+def field(shape: str, node: Node, name: str, *, instead: Instead | None = None) -> None:
+    """Refuse a field that the rows of a node do not have. Where a function of the row is allowed
+    as well, `instead` finds the call that a text such as "price > 3" stands for.
 
     >>> from ebbflow.record import record
     >>> field("group_by({})", Source(name="orders", type=record("Order", city=str)), "ctiy")
@@ -86,6 +92,8 @@ def field(shape: str, node: Node, name: str) -> None:
         created    <doctest ebbflow.flow.parts.field[1]>:1
         try        group_by("city")
     """
+    if not isinstance(name, str):
+        refuse(f"{shape.format(repr(name))}: {name!r} is no field name", shape.format('"field"'))
     fields = fields_of(node.type)
     if fields is None:
         if node.type in attributes.PLAIN and not hasattr(node.type, name):
@@ -97,12 +105,14 @@ def field(shape: str, node: Node, name: str) -> None:
             )
         return
     if name not in fields:
+        meant = "" if instead is None else instead(shape, name, fields)
         near = get_close_matches(name, fields, n=1, cutoff=0.5)
         raise UnknownField(
             f"{_call(shape, name)}: {rows_of(node)} have no field {name!r}",
             fields=Text(", ".join(fields) or "none"),
             created=place(),
-            remedy=_call(shape, near[0]) if near else "one of its fields, or a function of the row",
+            remedy=meant
+            or (_call(shape, near[0]) if near else "one of its fields, or a function of the row"),
         )
 
 
@@ -151,8 +161,27 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
             f"a function that takes {number}",
             function=Text(f"{name.rpartition('.')[2]}{inspect.signature(given)}"),
         )
-    if inspect.iscoroutinefunction(given):
-        refuse(f"{call}: it is async, and a program's functions answer at once", "a plain function")
+    at_once(call, given)
+
+
+def at_once(call: str, given: Any) -> None:
+    """Refuse an async function, and a function that only calls one: it gives a coroutine, which
+    nobody awaits.
+
+    >>> async def fetch(row): ...
+    >>> at_once("filter(<lambda>)", lambda row: fetch(row))
+    Traceback (most recent call last):
+    ebbflow.errors.CompositionError: filter(<lambda>): it is async, and an epoch awaits nothing
+        created    <doctest ebbflow.flow.parts.at_once[1]>:1
+        try        a plain function; await what it needs before the step, and join with that
+    """
+    found = outline(given, [Any] * arity_of(given))
+    called = found.args[0] if isinstance(found, Operation) and found.op == CALL else None
+    if is_async(given) or (isinstance(called, Outside) and is_async(called.value)):
+        refuse(
+            f"{call}: it is async, and an epoch awaits nothing",
+            "a plain function; await what it needs before the step, and join with that",
+        )
 
 
 def refuse(what: str, remedy: str, **facts: object) -> NoReturn:
@@ -260,6 +289,8 @@ def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]
         plain(shape, flat[0])
         return GroupKey(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
     parts = named_parts(shape, node, given, named)
+    if not parts:
+        refuse(f"{shape.format('')}: no key is given", "a field, or a function of the row")
     whole = tuple(parts.values()) if len(parts) > 1 else next(iter(parts.values()))
     return GroupKey(
         part(shape, node, whole), {name: part_type(node, each) for name, each in parts.items()}
@@ -283,6 +314,8 @@ def named_parts(
                 f"{shape.format(name)}: a function here needs a name, to be a field",
                 f"{shape.partition('(')[0]}(..., name={name})",
             )
+        if not each.isidentifier():
+            field(shape, node, each, instead=written.unnamed)
         if each in parts:
             refuse(f"{_call(shape, each)}: the field {each!r} is given twice", "each field once")
         parts[each] = each

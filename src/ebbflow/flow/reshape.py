@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
+from ebbflow import decimals
 from ebbflow.errors import AlgebraError, Text, place
 from ebbflow.expression.build import either
+from ebbflow.expression.decimals import number_of
 from ebbflow.expression.node import Constant, Expression, Operation
 from ebbflow.expression.value import is_simple
 from ebbflow.flow import types
@@ -105,7 +108,7 @@ def filled(node: Node, values: Mapping[str, Any]) -> Map:
                 f"fill_null({name}=0), or with_fields({name}=lambda row: ...)",
             )
         known = types.without_none(part_type(node, name))
-        if types.common(known, type(value)) is None:
+        if types.common(known, _hint_of(value, known)) is None:
             refuse(
                 f"fill_null({name}={value!r}): the field holds {name_of(known)}",
                 f"a value of type {name_of(known)}",
@@ -119,8 +122,18 @@ def filled(node: Node, values: Mapping[str, Any]) -> Map:
         if name in values:
             value = values[name]
             parts[name] = traced(Filled(of, value), node, of, value, _unless_none)
-            hints[name] = types.common(types.without_none(hint), type(value))
+            known = types.without_none(hint)
+            hints[name] = types.common(known, _hint_of(value, known))
     return _record("fill_null", node, parts, hints)
+
+
+def _hint_of(value: Any, beside: Any) -> Any:
+    """The type of a value beside those of a field; a number beside Decimals has their digits, or
+    more if it needs more."""
+    number = number_of(beside)
+    if number is not None and number.is_decimal and type(value) in (int, Decimal):
+        return decimals.hint_of(decimals.literal_digits(value))
+    return type(value)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -20,9 +20,10 @@ from typing import Any
 from ebbflow.change.edited import List, Text
 from ebbflow.flow.attributes import check
 from ebbflow.flow.digits import with_digits
-from ebbflow.flow.parts import field, part_type, refuse, rows_of
+from ebbflow.flow.parts import at_once, field, part_type, refuse, rows_of
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes
+from ebbflow.flow.written import aggregate, instead
 from ebbflow.frozen import Frozen
 from ebbflow.record import fields_of, name_of
 from ebbflow.reducer import Reducer
@@ -46,11 +47,13 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
     """
     if not isinstance(reducer, Reducer):
         name = getattr(reducer, "__name__", None) or repr(reducer)
-        refuse(f"{call}: {name} is not a reducer", _instead(name, reducer, node))
+        refuse(f"{call}: {name} is not a reducer", _instead(call, name, reducer, node))
     for each, of in _read(reducer):
         if isinstance(of, str):
-            field(_shape(call, each, of), node, of)
+            field(_shape(call, each, of), node, of, instead=instead)
         else:
+            if of is not None:
+                at_once(_around(call, each).format(), of)
             check(_around(call, each), of, [(node.type, rows_of(node))])
         _numbers(_around(call, each), each, of, node)
     for step in () if reducer.made else (reducer.add, reducer.remove, reducer.repeat):
@@ -59,7 +62,31 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
     return with_digits(reducer, node.type)
 
 
-def _instead(name: str, reducer: Any, node: Node) -> str:
+def named_results(unnamed: Any, node: Node) -> str:
+    """The call of `agg` that a text such as "sum(price)", or a dict of pandas or Spark such as
+    `{"price": "sum"}`, stands for; "" if there is none.
+
+    >>> from ebbflow.flow.plan import Source
+    >>> from ebbflow.record import record
+    >>> named_results({"price": "sum"}, Source(name="orders", type=record("Order", price=int)))
+    'agg(price=ebbflow.sum("price"))'
+    """
+    pairs = unnamed.items() if isinstance(unnamed, Mapping) else [("name", unnamed)]
+    fields = fields_of(node.type) or {}
+    found = {
+        str(name): aggregate(text, [str(name)], fields) if isinstance(text, str) else ""
+        for name, text in pairs
+    }
+    if not found or not all(each and name.isidentifier() for name, each in found.items()):
+        return ""
+    return f"agg({', '.join(f'{name}={each}' for name, each in found.items())})"
+
+
+def _instead(call: str, name: str, reducer: Any, node: Node) -> str:
+    if isinstance(reducer, str) and (fields := fields_of(node.type)):
+        as_field = re.findall(r"\((\w+)=", call)
+        if found := aggregate(reducer, [*as_field], fields):
+            return call.replace("...", found)
     if not callable(reducer):
         return "a Reducer, such as ebbflow.count()"
     library = name if reducer.__module__.startswith("ebbflow.reducer") else _BUILTINS.get(name, "")

@@ -109,14 +109,14 @@ TRUE = constant(WordForm("bool"), 1)
 
 def required(of: Computed) -> Computed:
     """The same, wrong where it is None."""
-    return Computed(WordForm(of.form.name), (PRESENT, of.how)) if of.form.optional else of
+    return Computed(of.form.required, (PRESENT, of.how)) if of.form.optional else of
 
 
 def truth(of: Computed) -> Computed:
     """Whether it is true, for numbers, and for what a regular expression finds."""
     if of.form == MATCH:
         return negation(Computed(WordForm("bool"), (ABSENT, of.how)))
-    if of.form.name not in _NUMBERS or of.form.optional:
+    if of.form.name not in (*_NUMBERS, "decimal") or of.form.optional:
         raise NotInColumns(f"whether a {of.form.name} is true")
     if of.form.name == "bool":
         return of
@@ -137,8 +137,12 @@ def both(op: str, one: Computed, other: Computed) -> Computed:
 def identity(op: str, one: Computed, other: Computed) -> Computed:
     if other.form.name != "none":
         raise NotInColumns("is, but for None")
-    absent = Computed(WordForm("bool"), (ABSENT if one.form.optional else FALSE, one.how))
-    return absent if op == "is" else negation(absent)
+    return absent(one) if op == "is" else negation(absent(one))
+
+
+def absent(of: Computed) -> Computed:
+    """Whether it is None."""
+    return Computed(WordForm("bool"), (ABSENT if of.form.optional else FALSE, of.how))
 
 
 def choice(test: Computed, then: Computed, other: Computed) -> Computed:
@@ -150,6 +154,11 @@ def choice(test: Computed, then: Computed, other: Computed) -> Computed:
 def _either_form(one: WordForm, other: WordForm) -> WordForm:
     """The form of values of which some have one form and some another."""
     names = {one.name, other.name} - {"none"} or {"none"}
+    if "decimal" in names:
+        digits = {each.digits for each in (one, other) if each.name != "none"}
+        if len(names) > 1 or len(digits) > 1:
+            raise NotInColumns("if, of numbers of different digits")
+        return WordForm("decimal", one.optional or other.optional, digits.pop())
     if len(names) > 1:
         if not names <= set(_NUMBERS):
             raise NotInColumns("if, of two types")
@@ -162,7 +171,7 @@ def _as_form(of: Computed, form: WordForm) -> Computed:
     if of.form.name == "none" or of.form == form:
         return of
     if of.form.optional:
-        if of.form.name == form.name:
+        if of.form.encoding == form.encoding:
             return of
         raise NotInColumns(f"a {of.form.name} that may be None, and a {form.name}")
     if form.name != "float":
@@ -175,12 +184,13 @@ def _as_form(of: Computed, form: WordForm) -> Computed:
 
 
 def compared(op: str, one: Computed, other: Computed) -> Computed:
+    """Whether one value compares so with another; Decimals are words of one scale."""
     forms = {one.form.name, other.form.name}
     found = EQUALS.get(op) or ORDERED[op]
     if op in EQUALS and "float" not in forms and len(forms - {"none"}) <= 1:
         if one.form.name == other.form.name == "bool" and one.form.optional != other.form.optional:
             raise NotInColumns("bools, of which one may be None, compared")
-    elif forms <= set(_NUMBERS) or (op in ORDERED and forms in ({"date"}, {"time"})):
+    elif forms <= set(_NUMBERS) or (op in ORDERED and forms in ({"date"}, {"time"}, {"decimal"})):
         if op in EQUALS and (one.form.optional or other.form.optional):
             raise NotInColumns("numbers of two types, of which one may be None, compared")
         one, other = required(one), required(other)
@@ -217,6 +227,9 @@ def arithmetic(op: str, one: Computed, other: Computed) -> Computed:
 def of_one(op: str, of: Computed) -> Computed:
     if op == "bool":
         return truth(of)
+    if op == "float" and of.form.digits is not None:
+        units = Computed(WordForm("int", of.form.optional), of.how)
+        return arithmetic("/", units, constant(WordForm("int"), 10**of.form.scale))
     if of.form.name not in _NUMBERS:
         raise NotInColumns(f"{op} of {of.form.name}")
     of = required(of)

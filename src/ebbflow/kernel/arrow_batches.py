@@ -23,7 +23,7 @@ from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.hashing import Words
 from ebbflow.kernel.words import NULL, one_float
 
-TEXT, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, FLOAT, BOOL, WEIGHT = range(11)
+TEXT, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, FLOAT, BOOL, WEIGHT, DECIMAL = range(12)
 _LAYOUTS = {
     pa.utf8(): TEXT, pa.int8(): INT8, pa.int16(): INT16, pa.int32(): INT32, pa.int64(): INT64,
     pa.uint8(): UINT8, pa.uint16(): UINT16, pa.uint32(): UINT32, pa.float64(): FLOAT,
@@ -34,21 +34,21 @@ STRUCT = 10
 """How many words Arrow's struct of an array has."""
 
 
-def layout_of(types: Sequence[Any], ints: Sequence[bool], nulls: Sequence[bool]) -> Words | None:
+def layout_of(types: Sequence[Any], most: Sequence[int], nulls: Sequence[bool]) -> Words | None:
     """How the columns of a batch are read, whose types are these: of each, how its values are in
-    memory, whether it is of `ints`, and whether it may have `nulls`. If there is one type more, it
-    is that of the weights. None where a type is none that can be read.
+    memory, the largest number, or 0 where every word is fit, and whether it may have `nulls`. If
+    there is one type more, it is that of the weights. None where a type is none that can be read.
 
-    >>> layout_of([pa.date32(), pa.int64()], [False], [True]).tolist()
+    >>> layout_of([pa.date32(), pa.int64()], [0], [True]).tolist()
     [[3, 0, 1], [10, 0, 0]]
     """
-    found = [_LAYOUTS.get(each) for each in types]
+    found = [DECIMAL if pa.types.is_decimal128(each) else _LAYOUTS.get(each) for each in types]
     if None in found:
         return None
-    if len(found) > len(ints):
+    if len(found) > len(most):
         found[-1] = WEIGHT
-        ints, nulls = [*ints, False], [*nulls, False]
-    return np.array([found, ints, nulls], np.int64).T.copy()
+        most, nulls = [*most, 0], [*nulls, False]
+    return np.array([found, most, nulls], np.int64).T.copy()
 
 
 def batch_words(batch: Any, layout: Words, most: int) -> tuple[Words, Words] | None:
@@ -57,7 +57,7 @@ def batch_words(batch: Any, layout: Words, most: int) -> tuple[Words, Words] | N
     unfit, as is a weight larger than `most`.
 
     >>> batch = pa.record_batch({"day": pa.array([1, None], pa.date32())})
-    >>> words, _ = batch_words(batch, layout_of(batch.schema.types, [False], [True]), 8)
+    >>> words, _ = batch_words(batch, layout_of(batch.schema.types, [0], [True]), 8)
     >>> words.tolist()
     [[1, -9223372036854775808], [1, 1]]
     """
@@ -95,9 +95,10 @@ def _read(struct: Words, count: int, layout: Words, words: Words, where: Words, 
             where[k, 1], where[k, 2], where[k, 3] = buffers[1] + 4 * first, buffers[2], first
         else:
             _copy(buffers[1], first, count, how, out)
-        if layout[k, 1] or how == WEIGHT:
+        largest = layout[k, 1]
+        if largest != 0:
             for i in range(count):
-                if out[i] == NULL:
+                if out[i] > largest or out[i] < -largest:
                     return False
         if child[1] != 0 and buffers[0] != 0:
             present = bytes_at(buffers[0], (first + count + 7) >> 3)
@@ -110,7 +111,7 @@ def _read(struct: Words, count: int, layout: Words, words: Words, where: Words, 
                     where[k, 0] = buffers[0]
         if how == WEIGHT:
             for i in range(count):
-                if out[i] == 0 or abs(out[i]) > most:
+                if out[i] == 0 or out[i] > most or out[i] < -most:
                     return False
     if len(words) > len(layout):
         for i in range(count):
@@ -126,6 +127,11 @@ def _copy(address: int, first: int, count: int, how: int, out: Words) -> None:
         words = words_at(address, end)
         for i in range(count):
             out[i] = words[first + i]
+    elif how == DECIMAL:
+        words = words_at(address, 2 * end)
+        for i in range(count):
+            low = words[2 * (first + i)]
+            out[i] = low if words[2 * (first + i) + 1] == low >> 63 else NULL
     elif how == INT32:
         halves = halves_at(address, end)
         for i in range(count):

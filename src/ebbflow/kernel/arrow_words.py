@@ -11,6 +11,7 @@ import numpy as np
 
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.compiled import compiled
+from ebbflow.kernel.decimal_words import arrow_of_words, words_of_arrow
 from ebbflow.kernel.words import NULL, NumberedTexts, Texts, WordForm, decoded, one_float
 
 
@@ -85,6 +86,8 @@ def arrow_words(form: WordForm, column: Any, texts: Texts | NumberedTexts) -> An
             places = places.fill_null(0)
             numbers = numbers if len(numbers) else np.zeros(1, np.int64)
         words = numbers[np.asarray(places)]
+    elif form.digits is not None:
+        words = words_of_arrow(array, form.digits)
     elif form.name == "float":
         words = one_float(np.asarray(pc.fill_null(array, 0.0) if array.null_count else array))
     else:
@@ -114,15 +117,15 @@ def array_of_numbers(type: Any, words: Any) -> Any:
 
 
 def numpy_column(form: WordForm, words: Any, texts: Texts) -> Any:
-    """Words as a NumPy array: of ints, floats, truth values and times of NumPy's own; of texts, and
-    where there may be None, of Python's objects.
+    """Words as a NumPy array: of ints, floats, truth values and times of NumPy's own; of texts, of
+    Decimals, and where there may be None, of Python's objects.
 
     >>> numpy_column(WordForm("date"), np.array([1, 2]), Texts()).tolist()
     [datetime.date(1970, 1, 2), datetime.date(1970, 1, 3)]
     """
     if form == _INT:
         return words.view()
-    if form.optional or form.name == "text":
+    if form.optional or form.name in ("text", "decimal"):
         made = np.empty(len(words), object)
         made[:] = decoded(form, words, texts)
         return made
@@ -143,6 +146,8 @@ def arrow_column(form: WordForm, words: Any, texts: Texts) -> Any:
     if form.name == "text":
         places = pa.array(words, mask=absent)
         return pa.DictionaryArray.from_arrays(*_dictionary(places, texts)).cast(pa.utf8())
+    if form.digits is not None:
+        return arrow_of_words(words, form.digits, absent)
     if form.name == "float":
         return pa.array(words.view(np.float64), mask=absent)
     if form.name == "bool":

@@ -341,7 +341,7 @@ def columns_of_table(table: Any, row_type: Any, texts: Texts) -> Columns:
     assert forms is not None
     fields = [
         arrow_words(form, table.column(at), now)
-        if form.name == "int"  # of which some do not fit
+        if form.name in ("int", "decimal")  # some values may not fit
         else ArrowColumn(form, table.column(at), now)
         for at, form in enumerate(forms)
     ]

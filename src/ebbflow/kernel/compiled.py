@@ -8,6 +8,7 @@ beside these, by its text.
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -29,6 +30,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 """Loops make no arrays, and so nobody needs to count who has one: with these counts, which Numba
 keeps wherever a function is given an array, looking up a key takes ten times as long."""
 
+_log = logging.getLogger("ebbflow")
 LOOPS: list[Any] = []
 """Those that are in files."""
 
@@ -50,8 +52,17 @@ def compiled(loop: F) -> F:
         file: Any = made._cache._cache_file
         file._source_stamp = file._source_stamp, _stamp(Path(loop.__code__.co_filename))
         LOOPS.append(made)
+        made._cache.save_overload = partial(_kept, made._cache.save_overload)
     found: F = made
     return found
+
+
+def _kept(save: Callable[[Any, Any], None], signature: Any, made: Any) -> None:
+    """Keep a compiled loop on disk; without room there it is compiled again by each process."""
+    try:
+        save(signature, made)
+    except OSError as error:
+        _log.warning("a compiled loop could not be kept: %s", error)
 
 
 def stamp_of(file: Path) -> str:
@@ -98,6 +109,7 @@ def _generated(
     exec(compile(text, f"<{name}>", "exec"), inside)
     made: Any = compiled(inside[name])
     made._cache = _TextCache(inside[name], text, _stamp(file))
+    made._cache.save_overload = partial(_kept, made._cache.save_overload)
     found: Callable[..., Any] = made
     return found
 

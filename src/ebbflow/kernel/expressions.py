@@ -11,23 +11,26 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
-from datetime import date, datetime
+from decimal import Decimal
 from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from ebbflow.decimals import literal_digits
 from ebbflow.errors import value_text
 from ebbflow.expression.bytecode import attributes_read
 from ebbflow.expression.node import (
     METHODS,
     SEARCHES,
     Constant,
+    DecimalOperation,
     Expression,
     Get,
     Operation,
     Record,
     Row,
+    Tuple,
 )
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
@@ -50,6 +53,8 @@ from ebbflow.kernel.arithmetic import (
     required,
     truth,
 )
+from ebbflow.kernel.decimal_arithmetic import on_decimals, same_scale, whole_part
+from ebbflow.kernel.forms import decimal_form, no_columns
 from ebbflow.kernel.instructions import (
     CHOICE,
     DAY,
@@ -62,7 +67,7 @@ from ebbflow.kernel.instructions import (
 )
 from ebbflow.kernel.pending import Pending
 from ebbflow.kernel.text_search import TextSearch, pieces_of
-from ebbflow.kernel.words import NULL, Texts, WordForm, decoded, encoded, forms_of
+from ebbflow.kernel.words import NULL, Texts, WordForm, decoded, encoded, form_of, forms_of
 from ebbflow.record import fields_of
 
 _TEXT_OPERATIONS = {
@@ -106,7 +111,7 @@ def fits(computed: WordForm, declared: WordForm) -> bool:
     >>> fits(WordForm("int"), WordForm("float", True))
     True
     """
-    same = computed.name == declared.name or (
+    same = (computed.name == declared.name and computed.digits == declared.digits) or (
         computed.name in ("int", "bool") and declared.name in ("int", "float")
         and not computed.optional
     )  # fmt: skip
@@ -145,15 +150,16 @@ class _Compiler:
     def _constant(self, value: Any) -> Computed:
         if value is None:
             return NONE
-        form = {int: "int", bool: "bool", float: "float", str: "text", date: "date",
-                datetime: "time"}.get(type(value))  # fmt: skip
+        form = form_of(type(value))
+        if type(value) is Decimal:
+            form = decimal_form(literal_digits(value))
         if form is None:
             raise NotInColumns(f"the constant {value_text(value)}")
         try:
-            word = encoded(WordForm(form), [value], self.texts)[0]
+            word = encoded(form, [value], self.texts)[0]
         except DoesNotFit as error:
             raise NotInColumns(str(error)) from error
-        return constant(WordForm(form), int(word))
+        return constant(form, int(word))
 
     def _operation(self, of: Operation) -> Computed:
         op = of.op
@@ -169,7 +175,11 @@ class _Compiler:
             return self.test(of)
         if op == "if":
             return choice(self.test(of.args[0]), *map(self, of.args[1:]))
+        if isinstance(of, DecimalOperation) and op == "round":
+            return on_decimals(of, [self(of.args[0])])
         parts = [self(each) for each in of.args]
+        if isinstance(of, DecimalOperation):
+            return on_decimals(of, parts)
         if op in ("is", "is not"):
             return identity(op, *parts)
         if op in ("and", "or") or (op in BITS and all(p.form == WordForm("bool") for p in parts)):
@@ -177,7 +187,9 @@ class _Compiler:
         if op == "str" and [each.form for each in parts] == [WordForm("text")]:
             return parts[0]
         if op in EQUALS or op in ORDERED:
-            return compared(op, *parts)
+            return _compared(op, *parts)
+        if op == "int" and [each.form.name for each in parts] == ["decimal"]:
+            return whole_part(parts[0])
         if op in ("+", "-", "*", "/", "//", "%") and len(parts) == 2:
             return arithmetic(op, *parts)
         if op in ("-", "abs", "+", "float", "bool") and len(parts) == 1:
@@ -233,14 +245,17 @@ class _Compiler:
         return Computed(form, (GIVEN, computed))
 
     def _among(self, of: Operation) -> Computed:
-        inside = of.args[1]
-        known = isinstance(inside, Constant) and isinstance(inside.value, (tuple, list, frozenset))
-        if not known:
+        inside, values = of.args[1], None
+        if isinstance(inside, Tuple) and all(isinstance(each, Constant) for each in inside.items):
+            values = [each.value for each in inside.items if isinstance(each, Constant)]
+        elif isinstance(inside, Constant) and isinstance(inside.value, (tuple, list, frozenset)):
+            values = list(inside.value)
+        if values is None:
             raise NotInColumns(f"{of.op} in {of.text()}")
         one = self(of.args[0])
         found = constant(WordForm("bool"), 0)
-        for value in inside.value:  # type: ignore[attr-defined]
-            found = both("or", found, compared("==", one, self._constant(value)))
+        for value in values:
+            found = both("or", found, _compared("==", one, self._constant(value)))
         return found
 
     def _part(self, of: Operation) -> Computed:
@@ -249,6 +264,14 @@ class _Compiler:
         if whole.form != WordForm("date") or part is None:
             raise NotInColumns(f".{name} in {of.text()}")
         return Computed(WordForm("int"), (part, whole.how))
+
+
+def _compared(op: str, one: Computed, other: Computed) -> Computed:
+    """Whether one value compares so with another."""
+    names = {one.form.name, other.form.name}
+    if "decimal" in names and names <= {"decimal", "int", "bool", "none"}:
+        one, other = same_scale(one, other)
+    return compared(op, one, other)
 
 
 def _of_one_text(of: Operation, types: Sequence[Any]) -> bool:
@@ -327,7 +350,7 @@ class RowOnColumns:
         self.passed = {
             at: field.field
             for at, (field, form) in pairs
-            if field.field is not None and field.form.name == form.name
+            if field.field is not None and field.form.encoding == form.encoding
         }
         others = [field.as_words(form) for at, (field, form) in pairs if at not in self.passed]
         self.program = Instructions(others) if others else None
@@ -347,7 +370,7 @@ def row_on_columns(
     """A function from rows to a row of the type `made`, on columns."""
     forms = forms_of(made)
     if forms is None:
-        raise NotInColumns("rows that have no columns")
+        raise NotInColumns(no_columns(made))
     if isinstance(expression, Row):
         items: tuple[Expression, ...] = tuple(
             Get(expression.arg, "", at) for at in range(len(forms))
@@ -363,6 +386,10 @@ def row_on_columns(
     return RowOnColumns(fields, forms)
 
 
+def _shown(form: WordForm) -> str:
+    return f"a decimal{form.digits}" if form.digits is not None else f"a {form.name}"
+
+
 def _declared(field: Computed, form: WordForm) -> Computed:
     """A field of a row that is declared so; where it may be None and must not, None is wrong."""
     if field.form.name == "none" and form.optional:
@@ -370,5 +397,5 @@ def _declared(field: Computed, form: WordForm) -> Computed:
     if field.form.optional and not form.optional and field.form.name != "none":
         field = required(field)
     if not fits(field.form, form):
-        raise NotInColumns(f"a {field.form.name} where a {form.name} is declared")
+        raise NotInColumns(f"{_shown(field.form)} where {_shown(form)} is declared")
     return field

@@ -22,6 +22,7 @@ from ebbflow.kernel.fixed import (
     units_of,
 )
 from ebbflow.kernel.hashing import BLOCK, Words, added, hashed, is_full, slot_of, taken_out
+from ebbflow.kernel.scaled import scaled
 from ebbflow.kernel.words import LARGEST, NULL
 
 ADD, COUNT, ADD_FLOAT, COUNT_TRUE, ADD_SQUARE, SEEN, XOR, ONLY = 0, 1, 2, 3, 4, 5, 6, 7
@@ -30,7 +31,7 @@ CELLS = {ADD: 1, COUNT: 1, ADD_FLOAT: 2, COUNT_TRUE: 1, ADD_SQUARE: 2, SEEN: 1, 
 has the bits of ints, and ONLY those of any words, NULL as well: so while a group has one row, its
 cell is the word of that row."""
 TOTAL, TOTAL_OR_NULL, MEAN, FLOAT_TOTAL, FLOAT_MEAN, ALL, ANY, VARIANCE = 0, 1, 2, 3, 4, 5, 6, 7
-STDDEV = 8
+STDDEV, DECIMAL_TOTAL, DECIMAL_MEAN = 8, 9, 10
 MANY = 1000
 """How often a float is added at once."""
 LARGEST_ROOT = 3_037_000_499
@@ -216,6 +217,13 @@ def spread(total: Any, high: Any, low: Any, size: Any, less: Any, root: Any) -> 
 @inlined
 def result_of(row: Words, how: int, at: int, of: int, less: int, floats: Any, bits: Words) -> Any:
     """Whether all is fine, and the word of a result of cells that say more than their total."""
+    if how == DECIMAL_TOTAL:
+        present = row[of] > 0
+        return not present or -less < row[at] < less, row[at] if present else NULL
+    if how == DECIMAL_MEAN:
+        if row[of] <= 0:
+            return True, NULL
+        return scaled(row[at], less, row[of])
     if row[of] <= less:
         return True, NULL
     if how == TOTAL_OR_NULL:

@@ -36,6 +36,8 @@ from ebbflow.kernel.group_loops import (
     CELLS,
     COUNT,
     COUNT_TRUE,
+    DECIMAL_MEAN,
+    DECIMAL_TOTAL,
     FINE,
     FLOAT_MEAN,
     FLOAT_TOTAL,
@@ -69,9 +71,10 @@ WHY = {
     NEGATIVE: "a group of fewer rows than none",
 }
 __all__ = [
-    "ADD", "ADD_FLOAT", "ADD_SQUARE", "ALL", "ANY", "CELLS", "COUNT", "COUNT_TRUE", "FLOAT_MEAN",
-    "FLOAT_TOTAL", "MEAN", "ONLY", "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR",
-    "Addend", "Groups", "Result", "StepNote",
+    "ADD", "ADD_FLOAT", "ADD_SQUARE", "ALL", "ANY", "CELLS", "COUNT", "COUNT_TRUE",
+    "DECIMAL_MEAN", "DECIMAL_TOTAL", "FLOAT_MEAN", "FLOAT_TOTAL", "MEAN", "ONLY",
+    "SEEN", "STDDEV", "TOTAL", "TOTAL_OR_NULL", "VARIANCE", "XOR", "Addend", "Groups", "Result",
+    "StepNote",
 ]  # fmt: skip
 
 
@@ -84,7 +87,8 @@ class Addend(NamedTuple):
 
 class Result(NamedTuple):
     """How a result is read off cells: `how`, from the cell of a sum and that of its size. Of a
-    variance or its root, `less` is by how much less than the size its sum of squares is divided."""
+    variance or its root, `less` is by how much less than the size its sum of squares is divided; a
+    total of Decimals has to be less than it, and one for a mean is multiplied by it."""
 
     how: int
     total: int

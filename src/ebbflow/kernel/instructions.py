@@ -24,17 +24,21 @@ from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.addresses import words_at
 from ebbflow.kernel.compiled import compiled, inlined
 from ebbflow.kernel.hashing import Words
+from ebbflow.kernel.scaled import EXACT_QUOTIENT, REST, SCALE, TRUNCATE, WITHIN, on_scaled
 from ebbflow.kernel.words import LARGEST, NULL, one_float
 
 (
     GIVEN, WORD, LESS, AT_MOST, SAME, OTHER, FLOAT_LESS, FLOAT_AT_MOST, FLOAT_SAME, FLOAT_OTHER,
     PRESENT, AND, OR, BOTH, EITHER, ONE_OF, NOT, ABSENT, FALSE, CHOICE, ADD, SUBTRACT, MULTIPLY,
-    FLOOR_DIVIDE, REMAINDER, FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, EXACT_FLOAT,
-    NEAR_FLOAT, NEGATE, MAGNITUDE, FLOAT_NEGATE, FLOAT_MAGNITUDE, TRUE_INT, TRUE_FLOAT, ONE_FLOAT,
-    YEAR, MONTH, DAY,
-) = range(41)  # fmt: skip
+    FLOOR_DIVIDE, REMAINDER,
+) = range(25)  # fmt: skip
+(
+    FLOAT_ADD, FLOAT_SUBTRACT, FLOAT_MULTIPLY, FLOAT_DIVIDE, EXACT_FLOAT, NEAR_FLOAT, NEGATE,
+    MAGNITUDE, FLOAT_NEGATE, FLOAT_MAGNITUDE, TRUE_INT, TRUE_FLOAT, ONE_FLOAT, YEAR, MONTH, DAY,
+) = range(30, 46)  # fmt: skip
 _MAY_BE_WRONG = {
-    PRESENT, ADD, SUBTRACT, MULTIPLY, FLOOR_DIVIDE, REMAINDER, FLOAT_DIVIDE, EXACT_FLOAT
+    PRESENT, ADD, SUBTRACT, MULTIPLY, FLOOR_DIVIDE, REMAINDER, SCALE, EXACT_QUOTIENT, TRUNCATE,
+    REST, WITHIN, FLOAT_DIVIDE, EXACT_FLOAT,
 }  # fmt: skip
 BLOCK = 1 << 9
 """For so many rows an instruction is carried out before the next one is."""
@@ -189,6 +193,8 @@ def _instruction(
         _logic(op, words[a], words[b], words[c], words[k], wrong[k], size)
     elif op <= REMAINDER:
         _ints(op, words[a], words[b], words[k], wrong[k], size)
+    elif op <= WITHIN:
+        on_scaled(op, words[a], words[b], words[c], words[k], wrong[k], size)
     elif op <= FLOAT_DIVIDE:
         _floats(
             op, words[a].view(np.float64), words[b].view(np.float64), words[k].view(np.float64),
@@ -231,9 +237,9 @@ def _wrong(
                 seen = words[a, i] == 0
             if seen and wrong[b, i]:
                 wrong[k, i] = True
-    if op == CHOICE and code[c, 4]:
+    if op in (CHOICE, SCALE) and code[c, 4]:
         for i in range(size):
-            if words[a, i] == 0 and wrong[c, i]:
+            if (op == SCALE or words[a, i] == 0) and wrong[c, i]:
                 wrong[k, i] = True
 
 

@@ -6,41 +6,39 @@
     str                     its number among the texts of the program (`Texts`)
     date                    days since 1970
     datetime                microseconds since 1970, without a zone
+    decimal(p, s)           the number of its units of 10**-s (`decimal_words`)
     T | None                the same, and NULL
 
 Equal values have equal words, so rows are equal where their words are. NULL is a word that nothing
 else has: the bits of -0.0, which is 0.0 here, and the smallest int, which does not fit.
 
-A `WordForm` says how the values of one field are words; a row type has columns when all its fields
-have a form (`forms_of`). What does not fit raises `DoesNotFit`, before anything has happened.
+A `WordForm` says how the values of one field are words (`forms`). What does not fit raises
+`DoesNotFit`, before anything has happened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
-from functools import cache
+from decimal import Decimal
 from struct import Struct, pack_into
 from struct import error as StructError
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from types import NoneType
+from typing import Any
 
 import numpy as np
 
+from ebbflow.decimals import of_units
 from ebbflow.kernel import DoesNotFit
+from ebbflow.kernel.decimal_words import decimals_of_words, units_of, words_of_decimals
+from ebbflow.kernel.forms import FORMS, LARGEST, WordForm, form_of, forms_of
 from ebbflow.nan import NAN
-from ebbflow.record import fields_of
 
+__all__ = [
+    "FORMS", "LARGEST", "NULL", "NumberedTexts", "Texts", "WordForm", "decoded", "encoded",
+    "form_of", "forms_of", "int_words", "one_float", "value_of", "word_of",
+]  # fmt: skip
 NULL = np.iinfo(np.int64).min
-LARGEST = np.iinfo(np.int64).max
-FORMS: dict[Any, str] = {
-    int: "int",
-    bool: "bool",
-    float: "float",
-    str: "text",
-    date: "date",
-    datetime: "time",
-}
 _CLASSES: dict[str, set[type]] = {
     "int": {int, bool},
     "bool": {bool},
@@ -48,6 +46,7 @@ _CLASSES: dict[str, set[type]] = {
     "text": {str},
     "date": {date},
     "time": {datetime},
+    "decimal": {Decimal},
 }
 _FIRST_DAY = date(1970, 1, 1).toordinal()
 _FIRST_TIME = datetime(1970, 1, 1)
@@ -55,13 +54,6 @@ _MICROSECOND = timedelta(microseconds=1)
 _FLOAT = Struct("<d")
 FEW_INTS = 1 << 14
 """So many ints are written at once, which is faster, and needs them once more as arguments."""
-
-
-class WordForm(NamedTuple):
-    """How the values of a field are words: as those of a type, or None."""
-
-    name: str
-    optional: bool = False
 
 
 class NumberedTexts:
@@ -151,34 +143,6 @@ class Texts:
         self.now = self.now.without(gone)
 
 
-@cache
-def forms_of(row_type: Any) -> tuple[WordForm, ...] | None:
-    """The forms of the fields of a row type; None where rows of it have no columns.
-
-    >>> from ebbflow.record import record
-    >>> forms_of(record("Order", id=int, city=str | None))
-    (WordForm(name='int', optional=False), WordForm(name='text', optional=True))
-    >>> forms_of(record("Basket", goods=frozenset[str])) is None
-    True
-    """
-    fields = fields_of(row_type)
-    if not fields or not issubclass(row_type, tuple):
-        return None
-    found = [form_of(hint) for hint in fields.values()]
-    return None if None in found else tuple(found)  # type: ignore[arg-type]
-
-
-def form_of(hint: Any) -> WordForm | None:
-    """The form of values of this hint, or None."""
-    if hint in FORMS:
-        return WordForm(FORMS[hint])
-    if get_origin(hint) in (Union, UnionType):
-        rest = [each for each in get_args(hint) if each is not NoneType]
-        if len(rest) == 1 and rest[0] in FORMS:
-            return WordForm(FORMS[rest[0]], True)
-    return None
-
-
 def encoded(form: WordForm, values: Sequence[Any], texts: Texts) -> Any:
     """Values as words.
 
@@ -195,7 +159,10 @@ def encoded(form: WordForm, values: Sequence[Any], texts: Texts) -> Any:
         classes.discard(NoneType)
     if not classes <= _CLASSES[form.name]:
         raise DoesNotFit(f"a {next(iter(classes - _CLASSES[form.name])).__name__} of {form.name}")
-    words = _ENCODE[form.name](values, texts, classes)
+    if form.digits is not None:
+        words = words_of_decimals(values, form.scale)
+    else:
+        words = _ENCODE[form.name](values, texts, classes)
     if absent is not None:
         words[absent] = NULL
     return words
@@ -223,7 +190,11 @@ def word_of(form: WordForm, texts: Texts) -> Callable[[Any], int]:
             return any_word(value)
         return int.from_bytes(_FLOAT.pack(value + 0.0), "little", signed=True)
 
-    return {"int": int_word, "text": text_word, "float": float_word}.get(form.name, any_word)
+    def decimal_word(value: Any) -> int:
+        return units_of(value, form.scale) if type(value) is Decimal else any_word(value)
+
+    known = {"int": int_word, "text": text_word, "float": float_word, "decimal": decimal_word}
+    return known.get(form.name, any_word)
 
 
 def value_of(form: WordForm, texts: Texts) -> Callable[[int], Any]:
@@ -243,7 +214,11 @@ def value_of(form: WordForm, texts: Texts) -> Callable[[int], Any]:
         value = _FLOAT.unpack(word.to_bytes(8, "little", signed=True))[0]
         return any_value(word) if word == NULL or value != value else value
 
-    return {"text": text_value, "float": float_value}.get(form.name, any_value)
+    def decimal_value(word: int) -> Any:
+        return None if word == NULL else of_units(word, form.scale)
+
+    known = {"text": text_value, "float": float_value, "decimal": decimal_value}
+    return known.get(form.name, any_value)
 
 
 def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
@@ -257,10 +232,12 @@ def decoded(form: WordForm, words: Any, texts: Texts) -> list[Any]:
         if len(absent):
             words = words.copy()
             words[absent] = 0
-            values = _DECODE[form.name](words, texts)
+            values = decoded(form.required, words, texts)
             for at in absent.tolist():
                 values[at] = None
             return values
+    if form.digits is not None:
+        return decimals_of_words(words.tolist(), form.scale)
     return _DECODE[form.name](words, texts)
 
 
@@ -322,7 +299,7 @@ _ENCODE = {
     "time": _times,
 }
 _STANDS_IN = {"int": 0, "bool": False, "float": 0.0, "text": "", "date": date.min,
-              "time": datetime.min}  # fmt: skip
+              "time": datetime.min, "decimal": Decimal(0)}  # fmt: skip
 
 
 def _of_bools(words: Any, texts: Texts) -> list[Any]:

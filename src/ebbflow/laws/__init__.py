@@ -115,3 +115,8 @@ __all__ = [
     "ZERO_LEFT", "ZERO_RIGHT", "Judgement", "Law", "Proof", "Report", "check", "close",
     "equivalent", "independent", "judge", "lawful", "laws_of", "prove",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

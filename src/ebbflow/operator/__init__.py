@@ -35,3 +35,8 @@ __all__ = [
     "range_join", "scalar_filter", "select", "semi", "seq", "sessions", "stateless", "top_rows",
     "union",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

@@ -39,3 +39,8 @@ __all__ = [
     "max", "mean", "median", "min", "mode", "naive_sum", "product", "quantile", "rank", "set_of",
     "stddev", "string_agg", "sum", "top_k", "variance", "weighted_mean",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

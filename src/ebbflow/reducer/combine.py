@@ -14,7 +14,7 @@ from typing import Any
 from ebbflow.algebra.monoid import Composed
 from ebbflow.errors import ChangeError
 from ebbflow.reducer.hashed import Map
-from ebbflow.reducer.reducer import CLASSES, RECOMPUTE, Reducer
+from ebbflow.reducer.reducer import CLASSES, RECOMPUTE, Reducer, at_once
 from ebbflow.reducer.row import Key, getter
 
 Any_ = Reducer[Any, Any, Any]
@@ -94,6 +94,7 @@ def where(reducer: Any_, predicate: Key) -> Any_:
 
 def then(reducer: Any_, f: Callable[[Any], Any]) -> Any_:
     """See `Reducer.then`."""
+    at_once(f)
     result = f if reducer.result is None else Composed(reducer.result, f)
     aggregate = "algebraic" if reducer.aggregate == "distributive" else reducer.aggregate
     return _like(

@@ -21,6 +21,7 @@ import math
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from numbers import Integral, Rational, Real
 from typing import Any, NamedTuple
 
@@ -119,7 +120,34 @@ def spread_plus(size: int, total: Any, x: Any, n: int) -> tuple[int, Any]:
     >>> spread_plus(3, 42, 8, 2)
     (5, 58)
     """
+    if type(x) is Decimal and size:
+        found = _decimal_plus(size, total, x, n)
+        if found is not None:
+            return found
     return spread(plus(packed(size, total), x, n))
+
+
+def _decimal_plus(size: int, total: Any, x: Decimal, n: int) -> tuple[int, Any] | None:
+    """`spread_plus` of a Decimal on Decimals of its scale alone; None on any other sum."""
+    if type(total) is not Total:
+        return None
+    _, whole, scale, floats, rest = total
+    if whole or scale or floats or rest is None or len(rest[6]) != 1 or not size + n:
+        return None
+    highs, lows, nans, fractions, fraction, count, ((exponent, units, same),), spans = rest
+    if highs or lows or nans or fractions or fraction or spans or not count == same == size:
+        return None
+    if not x.same_quantum(_unit(exponent)):
+        return None
+    units += decimals.units(x, -exponent) * n
+    size += n
+    rest = _made(Rest, (0, 0, 0, 0, fraction, size, ((exponent, units, size),), 0))
+    return size, _made(Total, (size, 0, 0, 0, rest))
+
+
+@cache
+def _unit(exponent: int) -> Decimal:
+    return Decimal((0, (1,), exponent))
 
 
 def spread_merged(size: int, total: Any, more: int, other: Any) -> tuple[int, Any]:
@@ -137,11 +165,14 @@ _MOST = 1 << 124
 
 
 def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A sum that is spread, as values that have columns: how many numbers, and a whole number, or
-    bytes where it is a sum of floats; None of no numbers. What has no room stays as it is.
+    """A sum that is spread, as values that have columns: how many numbers, and a whole number,
+    bytes where it is a sum of floats, or a Decimal where it is one of Decimals of one scale; None
+    of no numbers. What has no room stays as it is.
 
     >>> stored((3, 42)), stored((0, 0)), stored(spread(plus(NOTHING, 0.5, 1)))[1].hex()
     ((3, 42), (0, None), '00000000000000000002000000000000')
+    >>> stored(spread(plus(NOTHING, Decimal("1.50"), 2)))
+    (2, Decimal('3.00'))
     """
     size, total = slots
     if type(total) is int:
@@ -151,6 +182,10 @@ def stored(slots: tuple[Any, ...]) -> tuple[Any, ...]:
         units = whole << UNIT - scale
         if -_MOST < units < _MOST:
             return size, units.to_bytes(16, "little", signed=True)
+    if rest is not None and len(rest.digits) == 1:
+        exponent, units, _ = rest.digits[0]
+        if exponent <= 0 and slots == of_decimal_units(size, units, -exponent):
+            return size, decimals.of_units(units, -exponent)
     return slots
 
 
@@ -166,6 +201,9 @@ def restored(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return size, 0
     if type(total) is bytes:
         return of_units(size, int.from_bytes(total, "little", signed=True))
+    if type(total) is Decimal:
+        scale = -int(total.as_tuple().exponent)
+        return of_decimal_units(size, decimals.units(total, scale), scale)
     return values
 
 
@@ -173,6 +211,18 @@ def of_units(size: int, units: int) -> tuple[int, Any]:
     """The sum of `size` floats, which is so many units, spread."""
     spare = min(UNIT, (units & -units).bit_length() - 1) if units else UNIT
     return spread(_short(Total(size, units >> spare, UNIT - spare, size)))
+
+
+def of_decimal_units(size: int, units: int, scale: int) -> tuple[int, Any]:
+    """The sum of `size` Decimals of this scale, given in `units`, spread.
+
+    >>> total = plus(plus(NOTHING, Decimal("1.50"), 1), Decimal("0.25"), 1)
+    >>> of_decimal_units(2, 175, 2) == spread(total)
+    True
+    """
+    if not size:
+        return 0, 0
+    return size, Total(size, 0, 0, 0, Rest(decimals=size, digits=((-scale, units, size),)))
 
 
 def _plus(total: Total, x: Any, n: int) -> Total:
@@ -248,8 +298,11 @@ def _digits(
 ) -> tuple[tuple[int, int, int], ...]:
     """For each exponent of ten: the sum of the digits there, and of how many numbers."""
     exponent = int(x.as_tuple().exponent)
-    top, bottom = x.as_integer_ratio()
-    coefficient = top * 10**-exponent // bottom if exponent < 0 else top // 10**exponent
+    coefficient = decimals.units(x, -exponent)
+    if not digits or (len(digits) == 1 and digits[0][0] == exponent):
+        _, total, count = digits[0] if digits else (exponent, 0, 0)
+        total, count = total + coefficient * n, count + n
+        return ((exponent, total, count),) if total or count else ()
     sums = {at: (total, count) for at, total, count in digits}
     total, count = sums.get(exponent, (0, 0))
     sums[exponent] = (total + coefficient * n, count + n)

@@ -29,9 +29,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 from ebbflow.algebra import Monoid
-from ebbflow.algebra.value import blank, function_name
+from ebbflow.algebra.value import blank, function_name, is_async
 from ebbflow.change import BAG
 from ebbflow.errors import AlgebraError, ChangeError, Text, place
+from ebbflow.keywords import checked
 from ebbflow.reducer.row import Key, key_text
 from ebbflow.typevars import A, R, V, V_contra
 from ebbflow.zset import ZSETS, ZSet
@@ -71,6 +72,17 @@ class Recompute:
 RECOMPUTE = Recompute()
 
 
+def at_once(*parts: Any) -> None:
+    """Refuse parts of a reducer that are async functions."""
+    for each in parts:
+        if is_async(each):
+            raise AlgebraError(
+                f"a reducer's function {function_name(each)} is async, and an epoch awaits nothing",
+                created=place(),
+                remedy="a plain function",
+            )
+
+
 class Reducer(Generic[V_contra, A, R]):
     """`init`, `add` and, where there is one, `remove`: a fold that can follow changes.
 
@@ -100,6 +112,7 @@ class Reducer(Generic[V_contra, A, R]):
 
     type: Any = None
 
+    @checked
     def __init__(
         self,
         init: Any,
@@ -121,7 +134,11 @@ class Reducer(Generic[V_contra, A, R]):
         made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
         if not callable(add):
-            raise AlgebraError(f"add must be a function of an accumulator and a row, not {add!r}")
+            raise AlgebraError(
+                f"add must be a function of an accumulator and a row, not {add!r}",
+                remedy="Reducer(0, lambda total, row: total + row.price)",
+            )
+        at_once(init, add, remove, merge, result, repeat)
         if aggregate and aggregate not in CLASSES:
             raise AlgebraError(
                 f"{aggregate!r} is no class of aggregates", remedy=" or ".join(CLASSES)
@@ -241,6 +258,7 @@ class Reducer(Generic[V_contra, A, R]):
 
     # ---- reducers from reducers ----
 
+    @checked
     def on(self, *of: Key[V]) -> Reducer[V, A, R]:
         """The same of a part of each row: a field, several as a tuple, or a function.
 
@@ -251,6 +269,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return on(self, *of)
 
+    @checked
     def where(self, predicate: Key[V]) -> Reducer[V, A, R]:
         """The same of those rows only for which `predicate(row)`, or a field, is true.
 
@@ -261,6 +280,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return where(self, predicate)
 
+    @checked
     def then(self, f: Callable[[R], V]) -> Reducer[V_contra, A, V]:
         """The same with `f` of the result shown.
 
@@ -271,6 +291,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return then(self, f)
 
+    @checked
     def by(self, *key: Key[V]) -> Reducer[V]:
         """One result for each key among the rows, as a mapping.
 
@@ -296,6 +317,7 @@ class Reducer(Generic[V_contra, A, R]):
 
     # ---- reducers in programs ----
 
+    @checked
     def processor(
         self, *key: Key, source: Monoid[ZSet[Any]] = ZSETS
     ) -> Processor[ZSet[Any], ZSet[Any]]:
@@ -311,6 +333,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return Reducing(self, key, source)
 
+    @checked
     def operator(self, *key: Key) -> Operator[ZSet[Any], ZSet[Any], Any, Any]:
         """A differential operator: a bag in; out comes the bag of `(key, result)`.
 

@@ -5,7 +5,8 @@ stores these as bytes, all of one group together (`ebbflow.engine.runtime.column
 read them here. The bytes are numbers of 64 bits, the lowest byte first:
 
     n, k                    how many values there are, and of how many parts each is
-    k numbers               the form of each part, its place in FORMS
+    k numbers               the form of each part, its place in FORMS; of a Decimal its scale behind
+                            them: `DECIMAL` for 0, and one more for each digit after the point
     n numbers               how often each value is there
     n numbers, k times      the first part of every value, then the second, and so on
     texts                   those of the first part that is text, one after the other, then of the
@@ -21,9 +22,11 @@ from datetime import date, datetime, timedelta
 from struct import Struct, unpack_from
 from typing import Any
 
+from ebbflow import decimals
 from ebbflow.nan import one_nan
 
 FORMS = ("int", "float", "bool", "text", "date", "time")
+DECIMAL = len(FORMS)
 NONE = -(1 << 63)
 _FLOAT, _INT = Struct("<d"), Struct("<q")
 _FIRST_DAY, _FIRST_TIME = date(1970, 1, 1).toordinal(), datetime(1970, 1, 1)
@@ -47,8 +50,8 @@ def unpacked(packed: bytes) -> list[tuple[tuple[Any, ...], int]]:
     begin += 8 * size * (width + 1)
     columns = []
     for form, numbers in zip(forms, parts, strict=True):
-        if FORMS[form] != "text":
-            value = _VALUE[FORMS[form]]
+        if form >= DECIMAL or FORMS[form] != "text":
+            value = _decimal(form - DECIMAL) if form >= DECIMAL else _VALUE[FORMS[form]]
             columns.append([None if number == NONE else value(number) for number in numbers])
             continue
         texts: list[str | None] = []
@@ -59,6 +62,10 @@ def unpacked(packed: bytes) -> list[tuple[tuple[Any, ...], int]]:
             begin = end
         columns.append(texts)
     return list(zip(zip(*columns, strict=True), times, strict=True))
+
+
+def _decimal(scale: int) -> Callable[[int], Any]:
+    return lambda number: decimals.of_units(number, scale)
 
 
 def _float(number: int) -> float:

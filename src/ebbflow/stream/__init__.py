@@ -75,3 +75,8 @@ __all__ = [
     "processor_of", "pure", "reduce_in_processes", "round_robin", "sequential", "settle",
     "split_by", "split_join", "stable_hash", "tabulate", "tighten", "transition",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

@@ -23,3 +23,8 @@ __all__ = [
     "ALL_NAMES", "VERB_NAMES", "Epoch", "changes", "follow", "plans", "random_epochs",
     "random_program",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

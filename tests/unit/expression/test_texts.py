@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
@@ -49,6 +50,7 @@ TRACED = [
     (lambda p: p.made < date(year=1994, month=2, day=1), "made < datetime.date(1994, 2, 1)"),
     (lambda p: p.made + timedelta(days=3), "made + datetime.timedelta(days=3)"),
     (lambda p: datetime(2020, 1, 1), "datetime.datetime(2020, 1, 1, 0, 0)"),
+    (lambda p: p.size > Decimal("1.50"), "size > Decimal('1.50')"),
 ]
 
 

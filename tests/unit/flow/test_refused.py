@@ -124,8 +124,8 @@ GOLDEN: list[tuple[Any, str]] = [
     ),
     (
         lambda: WORDS.map(later),
-        "map(later): it is async, and a program's functions answer at once\n"
-        "    try        a plain function",
+        "map(later): it is async, and an epoch awaits nothing\n"
+        "    try        a plain function; await what it needs before the step, and join with that",
     ),
     (
         lambda: WORDS.map(letters),

@@ -4,6 +4,7 @@ it refuses."""
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,6 +13,7 @@ import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.errors import AlgebraError, CompositionError, UnknownField
 from ebbflow.hashing import stable_hash
+from ebbflow.record import record
 from ebbflow.zset import ZSet
 
 
@@ -76,6 +78,23 @@ def test_fill_null_gives_a_value_for_none_and_a_type_without_it() -> None:
     assert follows(made, [ROME, OSLO], [Sale("Rome", 0, 3)])[1] == [
         ("Oslo", 7, 4), ("Rome", 0, 3), ("Rome", 0, 3),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(0, (12, 2), "0.00"), (Decimal("1.5"), (12, 2), "1.50"), (Decimal("0.125"), (13, 3), "0.125")],
+)
+def test_fill_null_gives_a_decimal_the_digits_that_hold_both(
+    value: Any, digits: tuple[int, int], shown: str
+) -> None:
+    row_type: Any = record("Sale", price=ef.decimal(12, 2) | None)
+    made = ef.Input("sales", row_type).fill_null(price=value)
+    assert made.type.__annotations__["price"] == ef.decimal(*digits)
+    for columns in (True, False):
+        view = made.run(columns=columns)
+        view.step(sales=[row_type(None)])
+        assert [str(row.price) for row in view.value] == [shown]
+        assert ("in columns" in view.explain()) == columns
 
 
 @pytest.mark.parametrize(

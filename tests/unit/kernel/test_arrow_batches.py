@@ -12,7 +12,7 @@ import pytest
 
 from ebbflow.kernel.arrow_batches import batch_words, layout_of
 from ebbflow.kernel.arrow_words import arrow_words
-from ebbflow.kernel.words import Texts, WordForm
+from ebbflow.kernel.words import LARGEST, Texts, WordForm
 
 HARD: dict[str, list[Any]] = {
     "int64": [0, -1, 2**63 - 1, -(2**63) + 1],
@@ -49,8 +49,8 @@ def some(field: Field, count: int, draw: random.Random) -> list[Any]:
 
 
 def layout(fields: list[Field], types: list[Any]) -> Any:
-    ints = [field.form.name == "int" for field in fields]
-    return layout_of(types, ints, [field.optional for field in fields])
+    most = [field.form.largest for field in fields]
+    return layout_of(types, most, [field.optional for field in fields])
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -103,20 +103,20 @@ def test_what_is_unfit_gives_no_words(values: list[Any], weights: list[Any]) -> 
 def test_texts_are_left_out_and_their_nulls_are_seen() -> None:
     batch = pa.record_batch({"t": pa.array(["a", None]), "n": pa.array([7, 8])})
     types = batch.schema.types
-    found = batch_words(batch, layout_of(types, [False, True], [True, False]), 8)
+    found = batch_words(batch, layout_of(types, [0, LARGEST], [True, False]), 8)
     assert found is not None
     assert found[0][1:].tolist() == [[7, 8], [1, 1]]
-    assert batch_words(batch, layout_of(types, [False, True], [False, False]), 8) is None
+    assert batch_words(batch, layout_of(types, [0, LARGEST], [False, False]), 8) is None
 
 
 def test_a_type_that_is_not_known_has_no_layout() -> None:
-    assert layout_of([pa.decimal128(5, 2)], [False], [False]) is None
+    assert layout_of([pa.decimal256(5, 2)], [99_999], [False]) is None
 
 
 def test_memory_of_a_batch_is_let_go() -> None:
     before = pa.total_allocated_bytes()
     for _ in range(50):
         batch = pa.record_batch({"n": pa.array(list(range(10_000)), pa.int64())})
-        assert batch_words(batch, layout_of(batch.schema.types, [True], [False]), 8) is not None
+        assert batch_words(batch, layout_of(batch.schema.types, [LARGEST], [False]), 8) is not None
         del batch
     assert pa.total_allocated_bytes() - before < 10_000 * 8 * 5

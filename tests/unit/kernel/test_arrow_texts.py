@@ -33,7 +33,7 @@ SOME = [
 
 def column(texts: Texts, values: list[Any], first: int, end: int, optional: bool) -> TextColumn:
     batch = pa.record_batch({"text": pa.array(values, pa.utf8())}).slice(first, end - first)
-    found = batch_words(batch, layout_of(batch.schema.types, [False], [optional]), 8)
+    found = batch_words(batch, layout_of(batch.schema.types, [0], [optional]), 8)
     assert found is not None
     return TextColumn(WordForm("text", optional), batch, 0, found[1][0], texts.now, "text")
 

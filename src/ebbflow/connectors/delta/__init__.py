@@ -19,3 +19,8 @@ from ebbflow.connectors.delta.sink import LogSink, TableSink
 from ebbflow.connectors.delta.source import DeltaSource, changes
 
 __all__ = ["DeltaSource", "LogSink", "TableSink", "changes"]
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

@@ -18,3 +18,8 @@ from ebbflow.connectors.kafka.sink import TopicSink
 from ebbflow.connectors.kafka.source import KafkaSource, changes
 
 __all__ = ["BadMessage", "KafkaSource", "TopicSink", "changes"]
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

@@ -13,10 +13,12 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from math import isinf
 from typing import Any, NamedTuple
 
 from ebbflow.connectors.source import InputEvents, SourceRow
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
+from ebbflow.errors import value_text
 
 ROWS, DEBEZIUM, AUTO = "rows", "debezium", "auto"
 _UNAVAILABLE = "__debezium_unavailable_value"
@@ -42,8 +44,15 @@ def json_decoder(row_type: Any) -> Decode:
     """What reads JSON: numbers with a point are Decimals where the row has such, so that none of
     their digits is lost."""
     exact = any(_has_decimal(column) for _, column in columns_of(row_type))
-    parse = Decimal if exact else float
+    parse = Decimal if exact else _float
     return lambda data: json.loads(data, parse_float=parse)
+
+
+def _float(text: str) -> float:
+    found = float(text)
+    if isinf(found):
+        raise ValueError(f"{text} is no float: it is too large")
+    return found
 
 
 def _has_decimal(column: Column) -> bool:
@@ -126,7 +135,11 @@ def _read(schema: Mapping[str, Any], value: Any) -> Any:
         return None
     read = _NAMED.get(schema.get("name", ""))
     if read is not None:
-        return read(value, schema.get("parameters") or {})
+        try:
+            return read(value, schema.get("parameters") or {})
+        except OverflowError:
+            what = f"{value_text(value)}, a {schema['name']}, is outside the years 1 to 9999"
+            raise ValueError(what) from None
     match schema.get("type"):
         case "struct":
             fields = {each["field"]: each for each in schema.get("fields", ())}
@@ -141,7 +154,14 @@ def _read(schema: Mapping[str, Any], value: Any) -> Any:
 
 def _at(unit: int) -> Callable[[Any, Any], datetime]:
     """A time that is a number of so many parts of a second since 1970."""
-    return lambda value, _: _START + timedelta(microseconds=value * 1_000_000 // unit)
+
+    def read(value: Any, _: Any) -> datetime:
+        microseconds, rest = divmod(value * 1_000_000, unit)
+        if rest:
+            raise ValueError(f"{value_text(value)} nanoseconds are no whole microseconds")
+        return _START + timedelta(microseconds=microseconds)
+
+    return read
 
 
 def _decimal(value: str, parameters: Mapping[str, str]) -> Decimal:

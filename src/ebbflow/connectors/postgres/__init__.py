@@ -16,3 +16,8 @@ from ebbflow.connectors.postgres.sink import TableSink
 from ebbflow.connectors.postgres.source import PostgresSource, changes
 
 __all__ = ["PostgresSource", "TableSink", "changes"]
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

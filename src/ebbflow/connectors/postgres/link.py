@@ -132,3 +132,35 @@ def quoted(name: str) -> str:
     "public"."orders" "say ""n\"\"\"
     """
     return ".".join('"' + part.replace('"', '""') + '"' for part in name.split("."))
+
+
+_TIMES = ("date", "timestamp", "timestamptz")
+
+
+def keep_texts(cursor: Any) -> None:
+    """Let a cursor return the text of a time that Python cannot represent, such as infinity.
+
+    The reader of the row can then name the column and the value.
+    """
+    from psycopg import DataError
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+
+    def keeping(loader: Any) -> type[Loader]:
+        class TextLoader(Loader):
+            def __init__(self, oid: int, context: Any = None) -> None:
+                super().__init__(oid, context)
+                self._load = loader(oid, context).load
+
+            def load(self, data: Any) -> Any:
+                try:
+                    return self._load(data)
+                except DataError:
+                    return bytes(data).decode()
+
+        return TextLoader
+
+    for name in _TIMES:
+        oid = cursor.adapters.types[name].oid
+        loader = cursor.adapters.get_loader(oid, Format.TEXT)
+        cursor.adapters.register_loader(oid, keeping(loader))

@@ -23,7 +23,7 @@ from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from ebbflow.connectors.postgres.link import WAIT, Link, quoted
+from ebbflow.connectors.postgres.link import WAIT, Link, keep_texts, quoted
 from ebbflow.connectors.postgres.pgoutput import lsn, position
 from ebbflow.connectors.postgres.transactions import Transactions
 from ebbflow.connectors.source import (
@@ -260,6 +260,7 @@ class PostgresSource(ChangeSource):
         listed = ", ".join(map(quoted, names))
         with connection.cursor(f"ebbflow_{name}") as cursor:
             cursor.itersize = LIMIT
+            keep_texts(cursor)
             for row in cursor.execute(f"SELECT {listed} FROM {quoted(table)}"):
                 given = dict(zip(names, row, strict=True))
                 try:

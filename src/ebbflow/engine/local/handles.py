@@ -44,7 +44,7 @@ class LocalOutput(OutputHandle):
     def __len__(self) -> int:
         return rows_in(self.value)
 
-    def changes(self, limit: int = 16) -> Changes[ZSet[Any]]:
+    def changes(self, *, limit: int = 16) -> Changes[ZSet[Any]]:
         """Every change of this output from now on, for `async for`; see `View.changes`."""
         return self.view._stream(limit, self.name)
 

@@ -10,6 +10,7 @@ from typing import Any, Generic
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Changes
 from ebbflow.engine.runtime.view import BaseView
+from ebbflow.notebook import Outputs
 from ebbflow.paths import PRIVATE
 from ebbflow.typevars import T, W
 from ebbflow.zset import ZSet, from_view
@@ -26,7 +27,7 @@ class PublishingView(BaseView[W], Generic[T, W]):
 
     # ---- listening ----
 
-    def changes(self, limit: int = 16) -> Changes[W]:
+    def changes(self, *, limit: int = 16) -> Changes[W]:
         """Every change of the output from now on, for `async for`; it ends when the view is closed.
 
         At most `limit` changes wait for a slow reader. Later ones are added up into the last, so
@@ -47,7 +48,7 @@ class PublishingView(BaseView[W], Generic[T, W]):
     def _shown(self, deltas: OutputDeltas) -> W:
         if self._only is not None:
             return self._change(self._only, deltas)  # type: ignore[return-value]
-        return {name: self._change(name, deltas) for name in self.plan.outputs}  # type: ignore[return-value]
+        return Outputs({name: self._change(name, deltas) for name in self.plan.outputs})  # type: ignore[return-value]
 
     def _change(self, name: str, deltas: OutputDeltas) -> ZSet[Any]:
         return from_view(deltas.get(name, {}), self._origins[name])
@@ -57,10 +58,10 @@ class PublishingView(BaseView[W], Generic[T, W]):
     def write_snapshot(
         self,
         path: str | os.PathLike[str],
+        *,
         format: str = "parquet",
         mode: str = "overwrite",
         output: str | None = None,
-        *,
         permissions: int | None = None,
     ) -> None:
         """Write the output as it is now as a table, "parquet", "csv" or "jsonl": one file in the

@@ -43,8 +43,9 @@ from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, comp
 from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork, StateSize, ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Delivery
-from ebbflow.errors import EbbflowError, ViewClosed
+from ebbflow.errors import CompositionError, EbbflowError, ViewClosed
 from ebbflow.flow.plan import Plan
+from ebbflow.notebook import Outputs
 from ebbflow.typevars import T, U, W
 from ebbflow.zset import ZSet, from_view
 
@@ -95,6 +96,10 @@ class View(PublishingView[T, W]):
         storage: Callable[[RunningProgram], Any] = Memory,
         freezer: Freezer | None = None,
     ) -> None:
+        if not isinstance(plan, Plan):
+            raise CompositionError(
+                "View(...): a view is made by run()", given=plan, remedy="view = collection.run()"
+            )
         super().__init__(plan)
         inputs = {
             name: input_state_of(source, check_input) for name, source in plan.sources.items()
@@ -237,7 +242,7 @@ class View(PublishingView[T, W]):
             outputs = self._program.outputs
             if self._only is not None:
                 return outputs[self._only].value()  # type: ignore[return-value]
-            return {name: each.value() for name, each in outputs.items()}  # type: ignore[return-value]
+            return Outputs({name: each.value() for name, each in outputs.items()})  # type: ignore[return-value]
 
     def _everything(self) -> W:
         return self.value
@@ -250,8 +255,8 @@ class View(PublishingView[T, W]):
         with self._lock:
             self._require_open()
             found = self._storage.at(epoch)
-        value: W = found if self._only is None else found[self._only]
-        return value
+        value: Any = Outputs(found) if self._only is None else found[self._only]
+        return value  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> LocalOutput:
         self._require("output", name, self.plan.outputs)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ebbflow.errors import ChangeError, RepeatedBatch, Text, place, value_text
+from ebbflow.places import file_and_line
 from ebbflow.state.backing import ABSENT
 
 KEEP = 10_000
@@ -125,10 +126,10 @@ class Batches:
         epoch = self.epoch_of(batch)
         if epoch is None:
             return False
-        file, _, line = place().rpartition(":")
+        file, line = file_and_line(place())
         warnings.warn_explicit(
             f"batch {value_text(batch)} happened before, in epoch {epoch}; nothing was changed",
-            RepeatedBatch, file, int(line) if line.isdigit() else 0,
+            RepeatedBatch, file, line,
         )  # fmt: skip
         return True
 

@@ -8,11 +8,13 @@ with weights, none of them zero, with one NaN (see `ebbflow.nan`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, unchanged
+from ebbflow.change.requests import require_bool
 from ebbflow.engine.runtime.dict_rows import is_row, kept_rows, row_of
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import (
@@ -24,6 +26,8 @@ from ebbflow.engine.runtime.tables import (
     refuse_table,
 )
 from ebbflow.engine.runtime.values.check import canonical_rows, tester
+from ebbflow.engine.runtime.values.hints import rule_of
+from ebbflow.engine.runtime.values.rules import WrongValue
 from ebbflow.errors import ChangeError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
@@ -114,6 +118,7 @@ def rows_in(given: tuple[Any, ...], source: Callable[[], Source]) -> Any:
 
 def addition(source: Source, rows: Any, *, parse: bool = False) -> Weights:
     """Rows to add, or the rows of a table, as a change; `apply` checks their values."""
+    require_bool("add or remove", "parse", parse)
     weights = read(source, list(rows) if type(rows) is tuple else rows, check=parse, parse=parse)
     for row, weight in weights.items():
         if weight < 0:
@@ -181,8 +186,7 @@ def hashable(source: Source, row: Any) -> Any:
     try:
         row = row_of(source, row)
         row = frozen(row) if is_loose(source.type) else row
-        hash(row)
-        return row
+        return _as_hashable(source.type, row)
     except TypeError as error:
         refuse_table(source, row, as_row=True)
         raise ChangeError(
@@ -192,6 +196,18 @@ def hashable(source: Source, row: Any) -> Any:
             created=source.place,
             remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
         ) from cause_of(error)
+
+
+def _as_hashable(row_type: Any, row: Any) -> Any:
+    """A row; what its type converts to is hashable, as a tuple is that stands for a list."""
+    try:
+        hash(row)
+        return row
+    except TypeError:
+        with suppress(WrongValue):
+            row = rule_of(row_type).convert(row)
+        hash(row)
+        return row
 
 
 def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:

@@ -67,6 +67,8 @@ def _made(source: Source, row_type: Any, given: Mapping[Any, Any], whole: Any) -
         if key not in fields:
             near = get_close_matches(str(key), fields, n=1, cutoff=0.5)
             remedy = repr(near[0]) if near else "the fields of the row type alone"
+            if key in ("op", "__op", "before", "after"):
+                remedy = f"{source.name}=ebbflow.feed([...]), for events"
             what = f"a dict has the key {key!r}, which is no field"
             raise _not_a_row(source, what, row_type, whole, remedy)
     values = []

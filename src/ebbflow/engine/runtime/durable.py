@@ -26,7 +26,8 @@ from weakref import finalize
 
 from ebbflow.engine.runtime.ages import TIMES, Ages, require_age
 from ebbflow.engine.runtime.batches import KEEP, Batches, BatchName
-from ebbflow.engine.runtime.convert.rows import Conversion, schema_of
+from ebbflow.engine.runtime.convert.rows import ConvertedRows, schema_of
+from ebbflow.engine.runtime.convert.values import VALUES, VERSION, conversions_of_values
 from ebbflow.engine.runtime.options import in_bytes, require_count
 from ebbflow.engine.runtime.parts import StatePart
 from ebbflow.engine.runtime.program import Pending, RunningProgram
@@ -91,12 +92,14 @@ class Disk:
         self.files = self.store.files
         self.rebuilt: tuple[str, ...] = ()
         self.converted: tuple[str, ...] = ()
-        self._conversions: dict[str, Conversion] = {}
+        self._conversions: dict[str, ConvertedRows] = {}
         self.strict = strict
         self._settling = False
         self._end: finalize[..., Any] | None = None
         self.ages = Ages(keep_for, self.store.notes)
-        known = ("format", "parts", "inputs", "rows", "schemas", "outputs", PROGRAM, TIMES)
+        known = (
+            "format", VALUES, "parts", "inputs", "rows", "schemas", "outputs", PROGRAM, TIMES,
+        )  # fmt: skip
         self.extra = {key: said for key, said in self.store.notes.items() if key not in known}
         program.batches = Batches(keep_batches)
         try:
@@ -114,11 +117,15 @@ class Disk:
     def _open(self) -> None:
         store, program = self.store, self.program
         fresh = store.epoch < 0
-        if not fresh:
-            self._conversions = conversions_to(self, store.notes)
         known = set() if fresh else set(store.notes["parts"])
         mine = set(program.names)
         changed = [] if fresh else self.changed_outputs(store.notes)
+        if not fresh:
+            self._conversions = dict(conversions_to(self, store.notes))
+            of_values = conversions_of_values(self, store.notes, self._conversions)
+            if of_values:
+                self._conversions.update(of_values)
+                known, changed = self._forget_computed(known), list(program.outputs)
         program.attach(store, limited=self._in_part())
         if not fresh and not mine <= known:
             require_rebuildable(self, mine - known)
@@ -137,6 +144,14 @@ class Disk:
             _log.warning("%s is converted: %s", self.place, said)
         notes = self.notes()
         self._unnoted = None if self.store.notes == notes else notes
+
+    def _forget_computed(self, known: set[str]) -> set[str]:
+        """Drop all state but what inputs keep beside their rows, and give the names of that."""
+        beside = {id(each.beside) for each in self.program.inputs.values() if each.beside}
+        kept = {part.name for part in self.program.parts if id(part.owner) in beside}
+        for name in known - kept:
+            self.store.drop(name)
+        return known & kept
 
     def _in_part(self) -> bool:
         """Whether keys are read when they are needed: where memory is limited, and where there is
@@ -173,6 +188,7 @@ class Disk:
         """What is the same for every epoch; looked at when opened, while all state is in rows."""
         return {
             "format": FORMAT,
+            VALUES: VERSION,
             "parts": {part.name: part.label for part in self.program.parts},
             "inputs": self.input_names,
             "rows": rows_of_inputs(self.program),

@@ -26,9 +26,12 @@ from ebbflow.engine.runtime.edits import KeyedEdit
 from ebbflow.engine.runtime.events import Edits
 from ebbflow.engine.runtime.gate import LateRows, late_rows
 from ebbflow.engine.runtime.lookup import asked
+from ebbflow.engine.runtime.unknown import unknown_of
+from ebbflow.errors import UnknownVerb
 from ebbflow.flow.plan import Source
-from ebbflow.keywords import checked
+from ebbflow.names import INPUT, OUTPUT
 from ebbflow.notebook import page
+from ebbflow.public import Public
 from ebbflow.typevars import C
 from ebbflow.zset import trusted
 
@@ -36,10 +39,11 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.view import BaseView
 
 
-class OutputHandle:
+class OutputHandle(Public):
     """One output of a view, to read it and to hear of it alone."""
 
     __slots__ = ("name", "view")
+    _spoken, _instead = "an output", OUTPUT
 
     view: Any
 
@@ -56,15 +60,20 @@ class OutputHandle:
     ) -> Callable[[], None]:
         """Have the change of every epoch in a folder; see `write_changes` of a view."""
         end: Callable[[], None] = self.view.write_changes(
-            path, self.name, format=format, permissions=permissions
+            path, format=format, output=self.name, permissions=permissions
         )
         return end
 
     def write_snapshot(
-        self, path: str | os.PathLike[str], format: str = "parquet", mode: str = "overwrite"
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str = "parquet",
+        mode: str = "overwrite",
+        **options: Any,
     ) -> None:
-        """Write this output as a table; see `write_snapshot` of a view."""
-        self.view.write_snapshot(path, format, mode, self.name)
+        """Write this output as a table; see `write_snapshot` of a view, also for the `options`."""
+        self.view.write_snapshot(path, format=format, mode=mode, output=self.name, **options)
 
     def on_change(self, callback: Callable[[Any], object]) -> Callable[[], None]:
         """Call `callback` with every change of this output; see `on_change` of a view."""
@@ -104,12 +113,20 @@ class OutputHandle:
     def __repr__(self) -> str:
         return f"<output {self.name} of {self.view!r}>"
 
+    def _unknown(self, name: str) -> UnknownVerb:
+        view = self.view
+        return unknown_of(
+            self._spoken, name, self._instead, self._names(), view.plan, output=self.name,
+            zsets=view._zsets,
+        )  # fmt: skip
 
-class InputHandle(Generic[C]):
+
+class InputHandle(Public, Generic[C]):
     """One input of a view, to change it alone. Every call is one epoch, and gives what it changed
     in the outputs."""
 
     __slots__ = ("name", "view")
+    _spoken, _instead = "an input", INPUT
 
     view: BaseView[C]
 
@@ -181,7 +198,6 @@ class InputHandle(Generic[C]):
         given = rows_in(rows, self._source)
         return self.apply(trusted(removal(self._source(), given, parse=parse)))
 
-    @checked
     def upsert(
         self, *rows: Any, delete: Any = (), missing: str = ERROR, duplicates: str | None = None,
         order: Order | None = None, parse: bool = False,
@@ -197,7 +213,6 @@ class InputHandle(Generic[C]):
             upsert(given, delete, missing=missing, duplicates=duplicates, order=order, parse=parse)
         )
 
-    @checked
     def feed(
         self, rows: Any, *, op: str | None = None, insert: Any = (), update: Any = (),
         delete: Any = (), order: Order | None = None, missing: str = ERROR, parse: bool = False,
@@ -208,7 +223,6 @@ class InputHandle(Generic[C]):
             missing=missing, parse=parse,
         ))  # fmt: skip
 
-    @checked
     def replace(
         self, rows: Any, where: Mapping[str, Any] | Callable[[Any], bool] | None = None, *,
         parse: bool = False,
@@ -231,7 +245,6 @@ class InputHandle(Generic[C]):
         """
         return self.view._advance({self.name: Edits([KeyedEdit(key, field, changes)])})
 
-    @checked
     def delete(self, *keys: Any, at: Any = None, missing: str = ERROR, parse: bool = False) -> C:
         """Delete the rows of these keys, or of those in a list or a table; see `ebbflow.delete`.
 
@@ -243,10 +256,13 @@ class InputHandle(Generic[C]):
         given = rows_in(keys, self._source)
         return self.apply(delete(given, at=at, missing=missing, parse=parse))
 
-    @checked
     def forget(self, before: Any) -> C:
         """Forget when rows were deleted before this time; see `ebbflow.forget`."""
         return self.apply(forget(before))
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
+
+    def _unknown(self, name: str) -> UnknownVerb:
+        plan, known = self.view.plan, self._names()
+        return unknown_of(self._spoken, name, self._instead, known, plan, input=self.name)

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
-from ebbflow.engine.runtime.convert.rows import Conversion
+from ebbflow.engine.runtime.convert.rows import ConvertedRows
 from ebbflow.engine.runtime.failure import explaining
 from ebbflow.engine.runtime.parts import typed
 from ebbflow.engine.runtime.program import RunningProgram
 from ebbflow.engine.runtime.stage import Stage
+from ebbflow.engine.runtime.values.check import canonical_rows
 from ebbflow.flow.plan import Source
 from ebbflow.state.spine import Snapshot, Store
 from ebbflow.zset import trusted
 
-NO_CONVERSIONS: Mapping[str, Conversion] = {}
+NO_CONVERSIONS: Mapping[str, ConvertedRows] = {}
 Append = Callable[[Any, Any], None]
 
 
@@ -28,7 +29,7 @@ def rebuild(
     store: Store,
     new: set[str],
     append: Append,
-    conversions: Mapping[str, Conversion] = NO_CONVERSIONS,
+    conversions: Mapping[str, ConvertedRows] = NO_CONVERSIONS,
 ) -> tuple[str, ...]:
     """Fill the parts that have no state, those named in `new`, and give their labels. What is done
     to a container is handed to `append`, at once: what comes after may read it from the store."""
@@ -38,10 +39,10 @@ def rebuild(
 
     def rows(name: str) -> dict[Any, int]:
         state = program.inputs[name]
+        if name in conversions:
+            return canonical_rows(state.source, conversions[name].rows(store, was[name], state))
         if was.get(name, now[name]) == now[name]:
             return dict(state.snapshot().items())
-        if name in conversions:
-            return conversions[name].rows(store, was[name], state)
         return stored_rows(store, state.source, was[name])
 
     def fill(stage: Stage) -> None:

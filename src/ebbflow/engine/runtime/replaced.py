@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.algebra.value import function_name, is_async
 from ebbflow.change.requests import ReplaceRows
 from ebbflow.engine.runtime.changes import read
 from ebbflow.engine.runtime.rows import Weights
@@ -103,6 +104,12 @@ def chooser(source: Source, where: Any) -> Callable[[Any], bool] | None:
         raise ChangeError(
             "replace: where is a mapping from fields to values, or a function of a row",
             given=Text(value_text(where)),
+            created=source.place,
+            remedy='where={"day": day}, or where=lambda row: row.day == day',
+        )
+    if is_async(where):
+        raise ChangeError(
+            f"replace: where={function_name(where)} is async, and an epoch awaits nothing",
             created=source.place,
             remedy='where={"day": day}, or where=lambda row: row.day == day',
         )

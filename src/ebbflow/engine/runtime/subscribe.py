@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, Generic
@@ -29,7 +29,7 @@ from weakref import ref
 from ebbflow.algebra.value import function_name
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.rows import OutputDeltas
-from ebbflow.errors import ChangeError
+from ebbflow.errors import ChangeError, CompositionError, place
 from ebbflow.typevars import C
 from ebbflow.zset import add_into
 
@@ -166,13 +166,29 @@ class Subscribers:
         self.room.wake()
 
 
+def answered(call: str, answer: object) -> None:
+    """Refuse the coroutine that a callback gave: it would never run."""
+    if isinstance(answer, Coroutine):
+        answer.close()
+        raise not_awaited(call)
+
+
+def not_awaited(call: str) -> CompositionError:
+    """Return the error for an async callback."""
+    return CompositionError(
+        f"{call}: it is async, and nobody awaits what it gives", created=place(),
+        remedy="async for change in view.changes(), in a task of your own; or a plain function",
+    )  # fmt: skip
+
+
 def _hand_out(delivery: Delivery) -> None:
     to = delivery.to
     while to:
         subscription = to.pop(0)  # first: whatever interrupts, nobody hears of an epoch twice
         if subscription.active:
             try:
-                subscription.callback(subscription.show(delivery.deltas))
+                name = f"on_change({function_name(subscription.callback)})"
+                answered(name, subscription.callback(subscription.show(delivery.deltas)))
             except BaseException as error:
                 error.add_note(
                     f"raised by the on_change callback {function_name(subscription.callback)}, "

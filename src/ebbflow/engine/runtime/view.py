@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from threading import RLock
-from typing import Any, Generic, Self
+from typing import Any, ClassVar, Generic, Self
 
+from ebbflow.algebra.value import function_name, is_async
 from ebbflow.engine.batch import evaluate
 from ebbflow.engine.runtime.batches import Batch, BatchName
 from ebbflow.engine.runtime.clock import wall_time
@@ -24,11 +25,13 @@ from ebbflow.engine.runtime.report import (
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.sinks.sink import Sinks
 from ebbflow.engine.runtime.sinks.view import ViewWithSinks
-from ebbflow.engine.runtime.subscribe import Subscribers
-from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text
+from ebbflow.engine.runtime.subscribe import Subscribers, not_awaited
+from ebbflow.engine.runtime.unknown import unknown_of
+from ebbflow.errors import CheckError, CompositionError, EbbflowError, Text, UnknownVerb
 from ebbflow.flow.closing import Closings
 from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
+from ebbflow.names import VIEW
 from ebbflow.notebook import page
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
@@ -37,6 +40,10 @@ from ebbflow.zset import ZSet
 class BaseView(ViewWithSinks, Generic[C]):
     """A running program: its outputs by name, who subscribes to their changes, and whether they are
     right. `only` is the output of a program that has one."""
+
+    _spoken, _instead = "a view", VIEW
+    _zsets: ClassVar[str] = "value"
+    """How the view gives its outputs as Z-sets, for errors."""
 
     __slots__ = ("__weakref__", "_assumed", "_converted", "_lock", "_only", "_program", "_rebuilt",
                  "_sinks", "_storage", "_subscribers", "plan")  # fmt: skip
@@ -92,6 +99,10 @@ class BaseView(ViewWithSinks, Generic[C]):
 
     # ---- names ----
 
+    def _unknown(self, name: str) -> UnknownVerb:
+        known = self._names()
+        return unknown_of(self._spoken, name, self._instead, known, self.plan, zsets=self._zsets)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.plan.outputs)
 
@@ -101,7 +112,7 @@ class BaseView(ViewWithSinks, Generic[C]):
     def _require(self, what: str, name: str, known: Mapping[str, Any]) -> None:
         """Refuse the name of an input or of an output that the program does not have."""
         self._require_not_closed()
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise unknown_name(what, name, known)
 
     # ---- listening ----
@@ -123,6 +134,8 @@ class BaseView(ViewWithSinks, Generic[C]):
                 given=callback,
                 remedy="view.on_change(print)",
             )
+        if is_async(callback):
+            raise not_awaited(f"on_change({function_name(callback)})")
         with self._lock:
             self._require_open()
             return self._subscribers.subscribe(callback, name, self._show(name))

@@ -286,16 +286,19 @@ def java_version(command: str) -> int | None:
 
 def require_running(session: Any, what: str = "this Spark session") -> None:
     """An error when a Spark session was stopped."""
+    if is_stopped(session):
+        raise SparkError(f"{what} was stopped", remedy=_AGAIN)
+
+
+def is_stopped(session: Any) -> bool:
+    """Whether a Spark session was stopped."""
     try:
         if is_connect(session):
-            stopped = bool(session.is_stopped)
-        else:
-            context = session.sparkContext
-            stopped = context._jsc is None or bool(context._jsc.sc().isStopped())
+            return bool(session.is_stopped)
+        context = session.sparkContext
+        return context._jsc is None or bool(context._jsc.sc().isStopped())
     except Exception:
-        stopped = True
-    if stopped:
-        raise SparkError(f"{what} was stopped", remedy=_AGAIN)
+        return True
 
 
 def plain(text: str) -> str:
@@ -339,7 +342,18 @@ def _in_a_line(error: Exception) -> str:
 
 
 def reason(text: str) -> str:
-    """The line that says most: the last one of a traceback of Python's, or the first."""
+    """The line that says most: the last one of a traceback of Python's; or that with the name of an
+    error of Spark's; or the message of an exception of Java's; or the first.
+
+    >>> reason("An error occurred while calling o1.f.\\n: org.X: [NO_FILE] File a does not exist")
+    '[NO_FILE] File a does not exist'
+    >>> reason("An error occurred while calling o1.f.\\n: java.lang.StateException: it is stopped")
+    'it is stopped'
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    for pattern in (r"\[[A-Z][A-Z_0-9.]+\] \S.*", r"(?:: |Caused by: )[\w.$]+: (\S.*)"):
+        if not errors:
+            found = filter(None, (re.search(pattern, line) for line in lines))
+            errors = [each.group(each.lastindex or 0) for each in found]
     return (errors or lines or [""])[0]

@@ -65,7 +65,7 @@ from ebbflow.engine.spark.session import require_running
 from ebbflow.engine.spark.streams.running import RunningStream
 from ebbflow.engine.spark.streams.view import ViewWithStreams
 from ebbflow.engine.spark.table.schema import schema_of
-from ebbflow.engine.spark.tasks.asked import input_change, with_tables
+from ebbflow.engine.spark.tasks.asked import analysed, input_change, require_frames, with_tables
 from ebbflow.engine.spark.tasks.epochs import BULK, EpochResult, Epochs, InputChange
 from ebbflow.engine.spark.tasks.gated import let_in, stage_gates
 from ebbflow.engine.spark.tasks.replica import Replica
@@ -74,6 +74,7 @@ from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.notebook import Outputs
 from ebbflow.paths import PRIVATE
 from ebbflow.record import fields_of
 from ebbflow.state.spine import Folder, files_at
@@ -83,6 +84,8 @@ from ebbflow.zset import ZSet
 
 class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
+
+    _zsets = "zset()"
 
     def __init__(
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
@@ -168,8 +171,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
         it may not be `empty` and there are no rows, there is none."""
         batches, epoch, started = self._replica.batches, self.epoch + 1, perf_counter()
         try:
-            given = with_tables(self.plan.sources, given, self.options)
-            read = {name: self._given(name, change) for name, change in given.items()}
+            read = self._read_changes(given)
             with Progress(self.session, f"epoch {epoch:,}", self.options.progress) as shown:
                 running = perf_counter()
                 gates = self._replica.forgetting.gates
@@ -224,11 +226,20 @@ class SparkView(ViewWithStreams, BaseView[C]):
         first = needed(self._storage.done)
         return min(deliveries if first is None else [*deliveries, first], default=None)
 
-    def _given(self, name: str, change: Any) -> InputChange:
-        if isinstance(change, InputChange):
-            return change
-        self._require("input", name, self.plan.sources)
-        return input_change(self._replica.inputs[name], change, self.options.small)
+    def _read_changes(self, given: Mapping[str, Any]) -> dict[str, InputChange]:
+        sources = self.plan.sources
+        for name, change in given.items():
+            self._require("input", name, sources)
+            require_frames(sources[name], change, self.session)
+        with analysed(given):
+            given = with_tables(sources, given, self.options)
+        read = {}
+        for name, change in given.items():
+            with analysed([name]):
+                read[name] = change if isinstance(change, InputChange) else input_change(
+                    self._replica.inputs[name], change, self.options.small
+                )  # fmt: skip
+        return read
 
     def _changes(self, epoch: int, entry: Entry) -> C:
         return self._shown(lambda name: self._change(name, epoch, entry))
@@ -313,7 +324,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
                 name: zset_of(self._weighted(name), node.type)
                 for name, node in self.plan.outputs.items()
             }
-        return found if self._only is None else found[self._only]
+        return Outputs(found) if self._only is None else found[self._only]
 
     def __getitem__(self, name: str) -> SparkOutput:
         self._require("output", name, self.plan.outputs)
@@ -374,6 +385,7 @@ class SparkView(ViewWithStreams, BaseView[C]):
     def write_snapshot(
         self,
         path: str | os.PathLike[str],
+        *,
         format: str = "parquet",
         mode: str = "overwrite",
         output: str | None = None,

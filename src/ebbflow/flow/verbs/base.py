@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from ebbflow.flow.grouped import NEXT, Grouped
 from ebbflow.flow.parts import refuse
 from ebbflow.flow.plan import Node
-from ebbflow.keywords import checked
+from ebbflow.public import Public
 from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class Verbs(Generic[T_co]):
+class Verbs(Public, Generic[T_co]):
     """Verbs of a collection: each makes one node of the plan, and gives the collection of it."""
 
     node: Node
-
-    def __init_subclass__(cls) -> None:
-        for name, verb in list(vars(cls).items()):
-            if isinstance(verb, FunctionType) and not name.startswith("_"):
-                setattr(cls, name, checked(verb))
 
     @property
     def type(self) -> Any:

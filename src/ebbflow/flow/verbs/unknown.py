@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ebbflow.errors import UnknownVerb, place
+from ebbflow.names import VIEWS
 from ebbflow.record import fields_of
 
 _FILTER = "filter(lambda row: ...)"
@@ -33,6 +34,7 @@ _SCAN = "scan(step, start, per=..., order=...), or fold(...) for the last state"
 _ASOF = 'asof_join(other, on="key", order="time"), with direction= and tolerance='
 _INTERVAL = 'interval_join(other, on="key", order="time", low=..., high=...)'
 _MATCH = 'match(first=lambda row: ..., then=lambda row: ..., per="key", order="time", within=...)'
+_CHANGE = 'view = c.run(), then view.input("name").upsert(row), or add, remove, delete'
 _KEEP = "nothing: a running view keeps its state"
 
 _INSTEAD: dict[str, str] = {
@@ -88,14 +90,21 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("collect", "show", "toPandas", "to_pandas", "values", "iterrows"), _RUN),
     **dict.fromkeys(("write", "writeStream", "to_csv", "foreach"), f"{_RUN}; or view.on_change"),
     **dict.fromkeys(("cache", "persist", "checkpoint"), _KEEP),
+    **{
+        each: f"view = c.run(), then view.{each}"
+        for each in VIEWS if each not in ("changes", "get", "show")
+    },
+    **dict.fromkeys(("subscribe", "listen", "on_update"), "view = c.run(), then view.on_change"),
+    **dict.fromkeys(("insert", "add", "upsert", "delete", "update", "remove"), _CHANGE),
+    **dict.fromkeys(("rows", "data", "result", "results", "to_arrow", "to_polars", "df"), _RUN),
 }  # fmt: skip
 """What of ours does what a verb of theirs does."""
 
 
-def unknown(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
+def unknown_verb(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
     """The error for a verb that a collection does not have.
 
-    >>> print(unknown("orderBy", int, []).remedy.partition(" for ")[0])
+    >>> print(unknown_verb("orderBy", int, []).remedy.partition(" for ")[0])
     limit(n, order=...)
     """
     near = get_close_matches(name, ours, n=1, cutoff=0.7)

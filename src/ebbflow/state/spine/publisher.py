@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ebbflow.errors import Damaged, StateError
+from ebbflow.errors import Damaged, StateError, Text
 from ebbflow.state.spine.files import Files, FileWriter, taken
 from ebbflow.state.spine.jobs import MergeJobs
 from ebbflow.state.spine.manifest import (
@@ -180,7 +180,7 @@ class Publisher(Snapshot):
         if not isinstance(error, OSError):
             return None
         if not happened:
-            return not_written(what, error)
+            return not_written(what, error, self.files.address)
         return StateError(
             f"{what} is written, and a crash of the machine may still take it back",
             cause=error,
@@ -337,9 +337,11 @@ class Publisher(Snapshot):
         return self._sizes[file]
 
 
-def not_written(what: str, error: Exception | None) -> StateError:
+def not_written(what: str, error: Exception | None, address: str) -> StateError:
+    file = getattr(error, "filename", None)
     return StateError(
         f"{what} could not be written; the state is what it was before",
+        path=Text(str(file or address)),
         cause=error,
-        remedy="make room and try again, or rollback()",
+        remedy="make room there, or have it answer, and try again",
     )

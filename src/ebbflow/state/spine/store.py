@@ -247,7 +247,7 @@ class Store(Publisher):
                 while self._jobs:
                     self._jobs.work(CHUNK)
                 if len(spine.segments) > 1:
-                    raise not_written("the merge", self._jobs.error)
+                    raise not_written("the merge", self._jobs.error, self.files.address)
         self._use_merged()
 
     def _use_merged(self) -> None:

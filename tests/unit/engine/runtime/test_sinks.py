@@ -360,7 +360,7 @@ def test_rows_are_lines_of_text_that_others_read_back(tmp_path: Path) -> None:
         for format in ("csv", "jsonl"):
             view.write_changes(tmp_path / format, format=format)
         view.step(wide=[WIDE, BARE])
-        view.write_snapshot(tmp_path / "now", "jsonl")
+        view.write_snapshot(tmp_path / "now", format="jsonl")
     with open(tmp_path / "csv" / "epoch=1" / "part-00000.csv", newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["id"], first["note"], first["__weight"]) == ("1", WIDE.note, "1")
@@ -384,7 +384,7 @@ def test_a_snapshot_replaces_the_one_before_and_nothing_else(tmp_path: Path) -> 
         view.step(sales=[Sale("Rome", 30), Sale("Rome", 30)])
         view.write_snapshot(tmp_path / "now")
         (tmp_path / "now" / "dear" / "mine").write_text("kept")
-        view.write_snapshot(tmp_path / "now", "csv")
+        view.write_snapshot(tmp_path / "now", format="csv")
         view["dear"].write_snapshot(tmp_path / "one")
         with pytest.raises(CompositionError, match="there is something in"):
             view.write_snapshot(tmp_path / "now", mode="error")
@@ -405,7 +405,7 @@ def test_only_those_can_read_who_may(tmp_path: Path) -> None:
             view.each_epoch(print, name="p")
             view.end_sink("p")
             view.step(sales=[Sale("Rome", 30)])
-            view.write_snapshot(tmp_path / f"now {expected}", "csv")
+            view.write_snapshot(tmp_path / f"now {expected}", format="csv")
         file = oct(int(expected, 8) & 0o666)
         for folder in ("state", "log", "now"):
             assert modes(tmp_path / f"{folder} {expected}") == {(True, expected), (False, file)}

@@ -58,6 +58,7 @@ from ebbflow.flow.plan import Distinct, TopK
 from ebbflow.flow.plan.compare import CompareSemi, ScalarFilter
 from ebbflow.kernel.arithmetic import NotInColumns
 from ebbflow.kernel.expressions import condition_on_columns, fits, on_columns, row_on_columns
+from ebbflow.kernel.forms import no_columns
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.words import Texts, forms_of
 from ebbflow.state.index import Index
@@ -149,7 +150,7 @@ class _Chooser:
         """The type of the rows of a slot, which have columns."""
         row_type = self.types[slot]
         if forms_of(row_type) is None:
-            raise NotInColumns("its rows have fields that are no ints, floats, texts or dates")
+            raise NotInColumns(no_columns(row_type))
         return row_type
 
     # ---- reduces ----
@@ -187,14 +188,14 @@ class _Chooser:
         """The reducers of a stage, whose results have to be of the types that are declared."""
         made, shape, parts = forms_of(stage.type), stage.operator.shape, stage.operator.parts
         if made is None:
-            raise NotInColumns("its results have no columns")
+            raise NotInColumns(f"of its results, {no_columns(stage.type)}")
         if shape.width != len(key.parts) or len(made) != shape.width + len(parts):
             raise NotInColumns("its rows are not a key and results side by side")
         reducers = Reducers(row_type, self.texts, self.order)
         for part in parts:
             reducers.add(part)
         for form, declared in zip([*key.forms, *reducers.forms], made, strict=True):
-            if not fits(form, declared) or form.name != declared.name:
+            if not fits(form, declared) or form.encoding != declared.encoding:
                 raise NotInColumns(f"a {form.name} where a {declared.name} is declared")
         return reducers
 
@@ -225,7 +226,7 @@ class _Chooser:
         assert isinstance(left, ColumnKeyStage)
         assert isinstance(right, ColumnKeyStage)
         if not same_forms(left.key_of.forms, right.key_of.forms):
-            raise NotInColumns("the keys of its sides are of different types")
+            raise NotInColumns("the keys of its sides are of different types or scales")
         return [left, right]
 
     def _join(self, stage: JoinStage) -> ColumnStage:

@@ -189,7 +189,8 @@ class _Expected:
                 return False
             nulls = [form.optional for form in self.forms]
             self.seen, self.own = given, not others
-            self.layout = layout_of(given.types, self.ints.tolist(), nulls)
+            most = [form.largest for form in self.forms]
+            self.layout = layout_of(given.types, most, nulls)
         return True
 
     def is_plain(self, table: Any) -> bool:

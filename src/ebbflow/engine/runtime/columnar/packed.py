@@ -15,7 +15,7 @@ import pyarrow as pa
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
 from ebbflow.reducer.hashed import Map
-from ebbflow.state.packed import FORMS, unpacked
+from ebbflow.state.packed import DECIMAL, FORMS, unpacked
 from ebbflow.state.spine.columns import ColumnShape, decode
 
 BYTES = "bytes64"
@@ -58,7 +58,7 @@ def pack(forms: Sequence[WordForm], values: GroupValues, groups: int, texts: Tex
     made = np.zeros(int(ends[-1]) if groups else 0, "<i8")
     made[starts], made[starts + 1] = sizes, width
     for at, form in enumerate(forms):
-        made[starts + 2 + at] = FORMS.index(form.name)
+        made[starts + 2 + at] = _number(form)
     place = np.arange(len(owners)) - before[owners] + starts[owners] + 2 + width
     made[place] = times
     for at, (numbers, _) in enumerate(written):
@@ -68,6 +68,11 @@ def pack(forms: Sequence[WordForm], values: GroupValues, groups: int, texts: Tex
     offsets = np.concatenate([[0], 8 * ends]).astype(np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(made)]
     return pa.Array.from_buffers(pa.large_binary(), groups, buffers)
+
+
+def _number(form: WordForm) -> int:
+    """The number that stands for a form."""
+    return FORMS.index(form.name) if form.digits is None else DECIMAL + form.scale
 
 
 def _encoded(form: WordForm, words: Any, texts: Texts) -> tuple[Any, list[bytes] | None]:
@@ -117,7 +122,7 @@ def unpack(
     words = np.frombuffer(data, "<i8", (int(begins[-1]) - first) // 8, first)
     starts = (begins[:-1].astype(np.int64) - first) // 8
     width = len(forms)
-    names = [FORMS.index(form.name) for form in forms]
+    names = [_number(form) for form in forms]
     if (words[starts + 1] != width).any() or any(
         (words[starts + 2 + at] != name).any() for at, name in enumerate(names)
     ):

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ebbflow.decimals import Digits
 from ebbflow.engine.runtime.columnar.few import Part
 from ebbflow.engine.runtime.columnar.slots import (
     Accumulated,
     AllValues,
+    DecimalTotal,
     FirstValue,
     Number,
     Others,
@@ -32,6 +34,7 @@ from ebbflow.kernel.expressions import condition_on_columns, on_columns
 from ebbflow.kernel.firsts import PlacedColumns
 from ebbflow.kernel.fixed import whole_units
 from ebbflow.kernel.folds import GroupFold
+from ebbflow.kernel.forms import LARGEST, NAMES, decimal_form
 from ebbflow.kernel.groups import (
     ADD,
     ADD_FLOAT,
@@ -41,6 +44,8 @@ from ebbflow.kernel.groups import (
     CELLS,
     COUNT,
     COUNT_TRUE,
+    DECIMAL_MEAN,
+    DECIMAL_TOTAL,
     FLOAT_MEAN,
     FLOAT_TOTAL,
     MEAN,
@@ -57,7 +62,7 @@ from ebbflow.kernel.groups import (
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.values import Looked
 from ebbflow.kernel.word_order import WordOrder
-from ebbflow.kernel.words import FORMS, NULL, Texts, WordForm, decoded
+from ebbflow.kernel.words import NULL, Texts, WordForm, decoded
 from ebbflow.reducer import (
     arg_max,
     arg_min,
@@ -84,7 +89,8 @@ from ebbflow.state.tree import Tree
 
 Slots = Callable[[list[int], Mapping[int, dict[Any, int]]], tuple[Any, ...]]
 _WHOLE = ("int", "bool")
-_SORTED = (*_WHOLE, "float", "text", "date", "time")
+_NUMBER = (*_WHOLE, "float", "decimal")
+_SORTED = (*_NUMBER, "text", "date", "time")
 
 
 class _Value(NamedTuple):
@@ -210,18 +216,24 @@ class Reducers:
         slots: Slots = lambda cells, _: (cells[counted],)
         self._result(WordForm("int"), Result(TOTAL, counted), slots, [Number(counted)])
 
-    def _sum(self, of: _Value, _: Any) -> None:
+    def _sum(self, of: _Value, named: Mapping[str, Any]) -> None:
         optional = of.form.optional
         if of.form.name == "float":
             self._of_floats(of, FLOAT_TOTAL)
+            return
+        if of.form.name == "decimal":
+            self._of_decimals(of, DECIMAL_TOTAL, named.get("digits"))
             return
         total = self._total(ADD, of.column)
         how = TOTAL_OR_NULL if optional else TOTAL
         self._of_ints(WordForm("int", optional), how, total, of.counted)
 
-    def _mean(self, of: _Value, _: Any) -> None:
+    def _mean(self, of: _Value, named: Mapping[str, Any]) -> None:
         if of.form.name == "float":
             self._of_floats(of, FLOAT_MEAN)
+            return
+        if of.form.name == "decimal":
+            self._of_decimals(of, DECIMAL_MEAN, named.get("digits"))
             return
         total = self._total(ADD, of.column)
         self._of_ints(WordForm("float", of.form.optional), MEAN, total, of.counted)
@@ -240,6 +252,24 @@ class Reducers:
         stored = Number(counted), PackedCells((total + 1, total), counted)
         form = WordForm("float", of.form.optional)
         self._result(form, Result(how, total, counted), slots, stored)
+
+    def _of_decimals(self, of: _Value, how: int, digits: Digits) -> None:
+        form = decimal_form(digits)
+        if form is None:
+            raise NotInColumns("its result is a Decimal of more than 18 digits after the point")
+        scale, optional, counted = of.form.scale, of.form.optional, of.counted
+        total = self._total(ADD, of.column)
+
+        def slots(cells: list[int], _: Any) -> tuple[Any, ...]:
+            return exact.of_decimal_units(cells[counted], cells[total], scale)
+
+        less = 10 ** (form.scale - scale) if how == DECIMAL_MEAN else form.largest + 1
+        if how == DECIMAL_TOTAL and form.largest == LARGEST:
+            how, less = TOTAL_OR_NULL if optional else TOTAL, 0
+        stored = Number(counted), DecimalTotal(counted, total, scale)
+        self._result(
+            form._replace(optional=optional), Result(how, total, counted, less), slots, stored
+        )
 
     def _all(self, of: _Value, _: Any) -> None:
         self._votes(of, ALL)
@@ -296,7 +326,7 @@ class Reducers:
             (best,) = decoded(form, np.array([cells[cell]]), texts)
             return best, values[number][best], None
 
-        stored = FirstValue(cell, WordForm(form.name, True)), Times(number), None
+        stored = FirstValue(cell, form.or_none), Times(number), None
         self._result(of.form, Result(TOTAL, cell), slots, stored)
 
     def _in_place(self, reducer: Any, placed: PlacedPart, *, last: bool) -> None:
@@ -307,7 +337,7 @@ class Reducers:
         for each in placed:
             part = part_of_row(each, self.row_type)
             computed = self._computed(part)
-            if computed.form.name not in FORMS.values():
+            if computed.form.name not in NAMES:
                 raise NotInColumns(f"there is no kernel for {reducer!r} of a {computed.form.name}")
             columns.append(self._value(computed, Part(part, computed.form)))
             forms.append(computed.form)
@@ -319,7 +349,7 @@ class Reducers:
         def slots(_: list[int], values: Mapping[int, dict[Any, int]]) -> tuple[Any, ...]:
             return (Tree().update(values.get(number, {}).items()),)
 
-        form = WordForm(shown.name, by.optional or shown.optional)
+        form = shown._replace(optional=by.optional or shown.optional)
         stored = [AllValues(number, tuple(forms))]
         self._result(form, Result(TOTAL, cell), slots, stored)
 
@@ -362,10 +392,10 @@ class Reducers:
 
 _KNOWN: dict[Any, tuple[tuple[str, ...] | None, Any]] = {
     count: (None, Reducers._count),
-    sum: ((*_WHOLE, "float"), Reducers._sum),
-    mean: ((*_WHOLE, "float"), Reducers._mean),
-    bool_and: ((*_WHOLE, "float"), Reducers._all),
-    bool_or: ((*_WHOLE, "float"), Reducers._any),
+    sum: (_NUMBER, Reducers._sum),
+    mean: (_NUMBER, Reducers._mean),
+    bool_and: (_NUMBER, Reducers._all),
+    bool_or: (_NUMBER, Reducers._any),
     bit_xor: (_WHOLE, Reducers._xor),
     variance: (_WHOLE, Reducers._variance),
     stddev: (_WHOLE, Reducers._stddev),

@@ -34,6 +34,14 @@ class PackedCells(NamedTuple):
     counted: int | None
 
 
+class DecimalTotal(NamedTuple):
+    """One that is the sum of Decimals, in units of a scale, where some are `counted`: a Decimal."""
+
+    counted: int
+    total: int
+    scale: int
+
+
 class FirstValue(NamedTuple):
     """One that is the least or the greatest value; None where there is none."""
 
@@ -65,4 +73,14 @@ class Accumulated(NamedTuple):
     kept: KeptNumbers
 
 
-Slot = Number | Others | PackedCells | FirstValue | Times | AllValues | Accumulated | None
+Slot = (
+    Number
+    | Others
+    | PackedCells
+    | DecimalTotal
+    | FirstValue
+    | Times
+    | AllValues
+    | Accumulated
+    | None
+)

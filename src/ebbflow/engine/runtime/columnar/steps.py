@@ -129,4 +129,4 @@ class KeyOnColumns(SideBySide):
 
 def same_forms(ours: Sequence[WordForm], theirs: Sequence[WordForm]) -> bool:
     """Whether equal values have equal words on both sides."""
-    return [form.name for form in ours] == [form.name for form in theirs]
+    return [form.encoding for form in ours] == [form.encoding for form in theirs]

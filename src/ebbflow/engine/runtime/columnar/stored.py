@@ -24,12 +24,17 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.columnar.keyed_input import RowsByKey
 from ebbflow.engine.runtime.columnar.packed import GroupValues
-from ebbflow.engine.runtime.columnar.stored_cells import COUNT, ENCODINGS, StoredCell, words_of
+from ebbflow.engine.runtime.columnar.stored_cells import (
+    COUNT,
+    ENCODINGS,
+    StoredCell,
+    stored_column,
+    words_of,
+)
 from ebbflow.expression import Tuple
 from ebbflow.fn import Fn
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arithmetic import NotInColumns
-from ebbflow.kernel.arrow_words import arrow_column
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.hashing import matrix
@@ -66,7 +71,7 @@ def require_plain(key: Fn, forms: Sequence[WordForm]) -> None:
 def arrays_of(forms: Sequence[WordForm], words: Sequence[Any], texts: Texts) -> list[Any]:
     """Words as the columns that are stored."""
     pairs = zip(forms, words, strict=True)
-    return [arrow_column(form, np.ascontiguousarray(each), texts) for form, each in pairs]
+    return [stored_column(form, each, texts) for form, each in pairs]
 
 
 def key_arrays(forms: Sequence[WordForm], keys: Any, texts: Texts) -> list[Any]:
@@ -176,8 +181,7 @@ def alike(
         raise DoesNotFit("values that are pickled")
     same = np.ones(len(at), np.bool_)
     for j, form in enumerate(forms):
-        optional = WordForm(form.name, True)
-        same &= words_of(column(j), optional, texts) == asked[at, j]
+        same &= words_of(column(j), form.or_none, texts) == asked[at, j]
     return same
 
 

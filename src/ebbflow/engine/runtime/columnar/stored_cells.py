@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ebbflow.decimals import MOST
 from ebbflow.engine.runtime.columnar.packed import BYTES, GroupValues, pack, unpack
 from ebbflow.engine.runtime.columnar.slots import (
     Accumulated,
     AllValues,
+    DecimalTotal,
     FirstValue,
     Number,
     Others,
@@ -29,6 +31,7 @@ from ebbflow.engine.runtime.columnar.slots import (
 from ebbflow.engine.runtime.columnar.written import KeptNumbers
 from ebbflow.kernel import DoesNotFit
 from ebbflow.kernel.arrow_words import arrow_column, arrow_words
+from ebbflow.kernel.decimal_words import texts_of_words, words_of_texts
 from ebbflow.kernel.groups import Groups
 from ebbflow.kernel.words import NULL, Texts, WordForm, encoded
 from ebbflow.state.spine.columns import PICKLE, PICKLED, ColumnShape, decode
@@ -43,6 +46,7 @@ ENCODINGS = {
     "text": {"text", "text64"},
     "date": {"date16", "date"},
     "time": {"time"},
+    "decimal": {"decimal"},
 }
 """For each form of words the columns that can be read as they are."""
 
@@ -101,9 +105,25 @@ def cell_of(parts: Sequence[Sequence[Slot]], groups: Groups) -> StoredCell:
 def words_of(found: Found, form: WordForm, texts: Texts) -> Any:
     """A column that was found, as words."""
     encoding, column = found
+    if encoding == form.name == "decimal":
+        words = words_of_texts(column, form.scale)
+        if column.null_count:
+            if not form.optional:
+                raise DoesNotFit("None in a field of decimal")
+            words[np.asarray(column.is_null())] = NULL
+        return words
     if encoding in ENCODINGS[form.name]:
         return arrow_words(form, column, texts)
     return encoded(form, decode(ColumnShape("one", (encoding,)), [column]), texts)
+
+
+def stored_column(form: WordForm, words: Any, texts: Texts) -> Any:
+    """Words as the column that is stored: of Decimals their texts."""
+    words = np.ascontiguousarray(words)
+    if form.digits is None:
+        return arrow_column(form, words, texts)
+    absent = words == NULL if form.optional else None
+    return texts_of_words(words, form.scale, absent)
 
 
 def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
@@ -117,8 +137,11 @@ def _column(slot: Slot, cells: Any, texts: Texts) -> Found:
             return "bytes", _packed(cells[:, places], known)
         case Accumulated(places, kept):
             return _accumulators(cells[:, places], kept)
+        case DecimalTotal(counted, total, scale):
+            sums = np.ascontiguousarray(cells[:, total])
+            return "decimal", texts_of_words(sums, scale, cells[:, counted] == 0)
         case FirstValue(at, form):
-            return form.name, arrow_column(form, np.ascontiguousarray(cells[:, at]), texts)
+            return form.name, stored_column(form, cells[:, at], texts)
     return "none", pa.nulls(len(cells))
 
 
@@ -133,6 +156,9 @@ def _fill(slot: Slot, cells: Any, column: Found, texts: Texts) -> None:
             cells[:, places] = _unpacked(column, len(places))
         case Accumulated(places, kept):
             cells[:, places] = _of_accumulators(column, kept, texts)
+        case DecimalTotal(_, total, scale):
+            sums = words_of(column, WordForm("decimal", True, (MOST, scale)), texts)
+            cells[:, total] = np.where(sums == NULL, 0, sums)
         case FirstValue(at, form):
             cells[:, at] = words_of(column, form, texts)
 

@@ -18,10 +18,11 @@ from ebbflow.fn import Fn
 from ebbflow.kernel.arithmetic import Computed, NotInColumns
 from ebbflow.kernel.columns import Columns
 from ebbflow.kernel.expressions import on_columns
+from ebbflow.kernel.forms import NAMES
 from ebbflow.kernel.text_order import TextOrder
 from ebbflow.kernel.top import MOST, FirstRows
 from ebbflow.kernel.word_order import WordOrder
-from ebbflow.kernel.words import FORMS, Texts, WordForm, forms_of
+from ebbflow.kernel.words import Texts, WordForm, forms_of
 from ebbflow.ordering import Reversed
 
 
@@ -85,7 +86,7 @@ class ColumnTopStage(ColumnStage):
         found: dict[int, int] = {}
         for part in order_of(node.by):
             computed = on_columns(part.expression, [reads_type], texts)
-            if computed.form.name not in FORMS.values():
+            if computed.form.name not in NAMES:
                 raise NotInColumns(f"an order of a {computed.form.name}")
             if computed.field is not None:
                 if computed.field[1] in found:

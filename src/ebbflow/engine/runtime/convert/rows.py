@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from ebbflow.engine.runtime.convert.described import described, described_text
 from ebbflow.engine.runtime.convert.plan import CannotConvert, ConversionPlan, Inexact
@@ -38,6 +38,15 @@ def schema_of(source: Source, names: Names) -> dict[str, Any]:
 def schema_text(said: Mapping[str, Any]) -> str:
     """What is said of an input, for people."""
     return described_text(said["type"]) + ("" if said["key"] is None else f", key {said['key']}")
+
+
+class ConvertedRows(Protocol):
+    """The rows of an input that become others when a state is opened."""
+
+    said: str
+
+    def rows(self, store: Store, part: str, state: InputState) -> dict[Any, int]:
+        """The rows that a part holds, as rows of the input, with their weights."""
 
 
 class Conversion:

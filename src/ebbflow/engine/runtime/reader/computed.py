@@ -58,7 +58,8 @@ def reading(node: Node) -> str:
     """A digest of what a node means, whatever it reads: nodes of one digest read cells alike."""
     (parent,) = node.parents
     names = [each.name for each in fields(node) if getattr(node, each.name) is parent]
-    alone = replace(node, **dict.fromkeys(names, Source(name="", type=parent.type)))
+    instead: dict[str, Any] = dict.fromkeys(names, Source(name="", type=parent.type))
+    alone = replace(node, **instead)
     return Names().of(Plan({"": alone}))[id(alone)]
 
 

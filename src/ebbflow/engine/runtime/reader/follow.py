@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ebbflow.engine.runtime.reader.logged import Deltas, logged_changes, logged_epochs
 from ebbflow.errors import Damaged, StateError, Text
+from ebbflow.notebook import Outputs
 from ebbflow.state.spine import Snapshot
 from ebbflow.state.spine.live import newest_name
 from ebbflow.zset import ZSet, from_view
@@ -160,4 +161,4 @@ def _change(deltas: Deltas, types: dict[str, Any]) -> Any:
 
 def shown(values: Values) -> Any:
     """What a reader gives: a Z-set where there is one output, else all by name."""
-    return next(iter(values.values())) if len(values) == 1 else values
+    return next(iter(values.values())) if len(values) == 1 else Outputs(values)

@@ -24,7 +24,7 @@ from uuid import uuid4
 from ebbflow.engine.runtime.sinks.formats import FORMATS
 from ebbflow.engine.runtime.sinks.sink import Entry, Sink
 from ebbflow.engine.runtime.table.column_types import columns_of
-from ebbflow.errors import CompositionError
+from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.flow.plan import Plan
 from ebbflow.paths import (
     PRIVATE,
@@ -58,7 +58,7 @@ def places_of(
 
 def require_format(what: str, format: str) -> None:
     """Refuse a format that nobody writes."""
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise CompositionError(
             f"{what}(format={format!r}): there is no such format",
             remedy="one of " + ", ".join(map(repr, FORMATS)),
@@ -114,9 +114,14 @@ class FolderSink(Sink):
 
     def give(self, view: Any, epoch: int, entry: Entry) -> None:
         for name, place in self.places.items():
-            if not (place / f"{EPOCH}={epoch}").exists():
-                with self._written(view, name, epoch, entry) as folder:
-                    os.rename(folder, place / f"{EPOCH}={epoch}")
+            final = place / f"{EPOCH}={epoch}"
+            if final.exists():
+                continue
+            with (
+                writing(f"write_changes: epoch {epoch}", final, "the next step writes it too"),
+                self._written(view, name, epoch, entry) as folder,
+            ):
+                os.rename(folder, final)
                 settle(place)
 
     def give_all(self, view: Any, epoch: int) -> None:
@@ -124,14 +129,17 @@ class FolderSink(Sink):
         entry = view._whole_entry()
         for name, place in self.places.items():
             there, before = self._there(place), place / f"_before_epoch_{epoch}"
-            with self._written(view, name, epoch, entry, SNAPSHOT) as folder:
+            with (
+                writing("write_changes: a restart", place, "restart the sink again"),
+                self._written(view, name, epoch, entry, SNAPSHOT) as folder,
+            ):
                 for old in there:
                     make_folders(before, self.permissions)
                     os.rename(place / f"{EPOCH}={old}", _free(before / f"{EPOCH}={old}"))
                 if there:
                     settle(before)
                 os.rename(folder, place / f"{EPOCH}={epoch}")
-            settle(place)
+                settle(place)
 
     @contextmanager
     def _written(
@@ -157,6 +165,19 @@ class FolderSink(Sink):
             raise
 
 
+@contextmanager
+def writing(what: str, place: Path, then: str) -> Iterator[None]:
+    """Raise a `SinkError` that names the place where the system refuses to write."""
+    try:
+        yield
+    except OSError as error:
+        raise SinkError(
+            f"{what} could not be written: {error.strerror or error}",
+            path=Text(str(place)),
+            remedy=f"make room there, or have it writable; {then}",
+        ) from error
+
+
 def _free(path: Path) -> Path:
     """The path, or one like it where there is something: after a restart of the same epoch."""
     return path if not path.exists() else path.with_name(f"{path.name}.{uuid4().hex}")
@@ -178,14 +199,18 @@ def write_values(
         )
     mine = allowed(permissions, otherwise)
     places = places_of(path, values, len(values) > 1, "write_snapshot", "view.value.to_arrow()")
-    taken = [place for place in places.values() if place.exists() and any(place.iterdir())]
+    taken = []
+    for place in places.values():
+        with writing("write_snapshot: the table", place, "or give the path of a folder"):
+            taken += [place] if place.exists() and any(place.iterdir()) else []
     if mode == "error" and taken:
         raise CompositionError(
             f"write_snapshot: there is something in {str(taken[0])!r} already",
             remedy='another path, or mode="overwrite"',
         )
     for name, place in places.items():
-        _replace_table(place, values[name].to_arrow(), format, mine)
+        with writing("write_snapshot: the table", place, "what was there before stays until then"):
+            _replace_table(place, values[name].to_arrow(), format, mine)
 
 
 def _replace_table(folder: Path, table: Any, format: str, permissions: int) -> None:

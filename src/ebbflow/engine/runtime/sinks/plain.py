@@ -7,7 +7,8 @@
     dict, Map, a record              an object
 
 On the way back the hint of a field says what is meant. A value that is one already stays, so that
-a row of a database, which knows times and Decimals, is read the same way.
+a row of a database, which knows times and Decimals, is read the same way. Then the rules of the
+input hold (`ebbflow.engine.runtime.values.rules`), as for any other row.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,9 @@ from uuid import UUID
 
 from ebbflow.change.edited import List, Text
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
+from ebbflow.engine.runtime.values.hints import field_rules, rule_of
+from ebbflow.engine.runtime.values.parsing import decimal_of, int_of
+from ebbflow.engine.runtime.values.rules import Rule, WrongValue
 from ebbflow.errors import value_text
 from ebbflow.flow.types import without_none
 from ebbflow.frozen import Frozen, frozen
@@ -30,6 +34,9 @@ from ebbflow.record import defaults_of, fields_of, maker, taken_apart
 from ebbflow.reducer import Map
 
 _DAY = date(1970, 1, 1)
+_EXACT = 1 << 53
+_DIGITS = 17
+_INF = math.inf
 
 
 def plain(value: Any) -> Any:
@@ -65,13 +72,27 @@ def values_reader(row_type: Any) -> dict[str, Callable[[Any], Any]]:
     """For each field of a row type, or for `value`, what makes a value of it of what JSON or a
     database has. It raises a ValueError, which says what is wrong."""
     hints = fields_of(row_type) or {VALUE: row_type}
+    rules = field_rules(row_type) if fields_of(row_type) is not None else [rule_of(row_type)]
     found = {}
-    for name, column in columns_of(row_type):
+    for (name, column), rule in zip(columns_of(row_type), rules, strict=True):
         if column.form == "any" and without_none(hints[name]) is UUID:
-            found[name] = _or_none(name, _uuid, without_none(hints[name]) is not hints[name])
+            read = _or_none(name, _uuid, without_none(hints[name]) is not hints[name])
         else:
-            found[name] = _or_none(name, _reader(column), column.optional)
+            read = _or_none(name, _reader(column), column.optional)
+        found[name] = _ruled(name, rule, read)
     return found
+
+
+def _ruled(name: str, rule: Rule, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Read a value, and bring it to its canonical form."""
+
+    def ruled(given: Any) -> Any:
+        try:
+            return rule.convert(read(given))
+        except WrongValue as wrong:
+            raise ValueError(f"field {name + wrong.path!r} {wrong.why}") from None
+
+    return ruled
 
 
 def row_reader(row_type: Any) -> Callable[[Mapping[str, Any]], Any]:
@@ -172,20 +193,48 @@ def _object(given: Any, column: Column) -> Mapping[Any, Any]:
 
 
 def _int(given: Any) -> int:
-    if type(given) is int:
+    if isinstance(given, int):
         return given
-    if isinstance(given, (float, Decimal)) and given == given and given == given // 1:
-        return int(given)
-    if isinstance(given, str) and given.lstrip("-").isdecimal():
+    if isinstance(given, str):
+        try:
+            return int_of(given)
+        except ValueError:
+            raise _no(given, "int") from None
+    if isinstance(given, float) and abs(given) >= _EXACT:
+        raise ValueError(f"{value_text(given)} is a float, which may have been another int")
+    if isinstance(given, (float, Decimal)) and math.isfinite(given) and given == given // 1:
         return int(given)
     raise _no(given, "int")
 
 
-def _float(given: Any) -> float:
-    known = given in ("NaN", "Infinity", "-Infinity") if isinstance(given, str) else True
-    if known and isinstance(given, (int, float, Decimal, str)) and type(given) is not bool:
+def _float(given: Any) -> Any:
+    if isinstance(given, float):
+        return given
+    if isinstance(given, str) and given in ("NaN", "Infinity", "-Infinity"):
         return float(given)
+    if isinstance(given, Decimal):
+        return _nearest(given)
+    if isinstance(given, int) and type(given) is not bool:
+        return given  # the rule says whether it is a float
+    if isinstance(given, str):
+        try:
+            return _nearest(decimal_of(given))
+        except ValueError:
+            pass
     raise _no(given, "float")
+
+
+def _nearest(given: Decimal) -> float:
+    """Return the float nearest to a decimal number.
+
+    At most 17 digits tell a float from all others. A longer number that is no float is refused, as
+    digits would be lost.
+    """
+    found = float(given)
+    many = given.is_finite() and len(given.normalize().as_tuple().digits) > _DIGITS
+    if (many and Decimal(found) != given) or (found in (_INF, -_INF) and given.is_finite()):
+        raise ValueError(f"{value_text(given)} is no float: digits would be lost")
+    return found
 
 
 def _bool(given: Any) -> bool:
@@ -226,7 +275,10 @@ def _date(given: Any) -> date:
     if type(given) is date:
         return given
     if type(given) is int:  # as Debezium has it: days since 1970
-        return _DAY + timedelta(days=given)
+        try:
+            return _DAY + timedelta(days=given)
+        except OverflowError:
+            raise ValueError(f"day {given} is outside the years 1 to 9999") from None
     if isinstance(given, str):
         try:
             return date.fromisoformat(given)
@@ -257,7 +309,7 @@ def _instant(given: Any) -> datetime:
     found = _datetime(given)
     if found.tzinfo is None:
         raise _no(given, "datetime with a zone, as the hint says")
-    return found.astimezone(UTC)
+    return found
 
 
 def _uuid(given: Any) -> UUID:

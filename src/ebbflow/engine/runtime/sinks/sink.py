@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.sinks.gaps import gap_facts, last_gap
+from ebbflow.engine.runtime.subscribe import answered
 from ebbflow.errors import CompositionError, SinkError, Text
 from ebbflow.paths import file_name
 
@@ -113,7 +114,7 @@ class FunctionSink(Sink):
         self.function, self.name = function, name
 
     def publish(self, epoch: int, change: Any) -> None:
-        self.function(change, epoch)
+        answered(f"each_epoch({self.name})", self.function(change, epoch))
 
     def restart(self, epoch: int, value: Any) -> None:
         self.function(value, epoch)
@@ -321,9 +322,18 @@ def note(files: Files, name: str, epoch: int, *, restart: bool = False) -> None:
     """Note down the last epoch that a sink has had; or that it is to `restart`, with everything, of
     this epoch or a later one."""
     said = {"sink": name, "epoch": epoch} | ({"restart": True} if restart else {})
-    files.replace(_file(name), json.dumps(said))
-    if restart:
-        files.settle()  # before the target is changed
+    try:
+        files.replace(_file(name), json.dumps(said))
+        if restart:
+            files.settle()  # before the target is changed
+    except OSError as error:
+        what = "is to restart in" if restart else "has had"
+        raise SinkError(
+            f"the sink {name!r} {what} epoch {epoch}, and that could not be noted",
+            path=Text(files.address),
+            cause=error,
+            remedy="make room there; the next step goes on from the epoch that is noted",
+        ) from error
 
 
 def forget_sink(files: Files | None, done: dict[str, int], name: str) -> None:

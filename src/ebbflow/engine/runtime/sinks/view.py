@@ -7,8 +7,11 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.algebra.value import function_name, is_async
+from ebbflow.engine.runtime.subscribe import not_awaited
 from ebbflow.errors import CompositionError
 from ebbflow.flow.plan import Plan
+from ebbflow.public import Public
 
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.sinks.folder import PathLike
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from ebbflow.engine.runtime.subscribe import Delivery, Subscribers
 
 
-class ViewWithSinks:
+class ViewWithSinks(Public):
     """The part of a view that has to do with sinks."""
 
     __slots__ = ()
@@ -86,9 +89,9 @@ class ViewWithSinks:
     def write_changes(
         self,
         path: PathLike,
-        output: str | None = None,
         *,
         format: str = "parquet",
+        output: str | None = None,
         permissions: int | None = None,
     ) -> Callable[[], None]:
         """Have the change of every epoch in `path/epoch=<n>`, from now on, exactly once: files with
@@ -102,6 +105,7 @@ class ViewWithSinks:
         """
         from ebbflow.engine.runtime.sinks.folder import allowed, folder_sink
 
+        self._require_open()
         names = self._outputs(output)
         apart = output is None and len(names) > 1
         mode = allowed(permissions, self._permissions())
@@ -119,6 +123,14 @@ class ViewWithSinks:
         """
         from ebbflow.engine.runtime.sinks.sink import FunctionSink, name_of
 
+        if not callable(function) or not isinstance(name, str | None):
+            raise CompositionError(
+                "each_epoch: a function of a change and an epoch is wanted, and a text as its name",
+                given=name if callable(function) else function,
+                remedy='each_epoch(lambda change, epoch: print(epoch, change), name="printer")',
+            )
+        if is_async(function):
+            raise not_awaited(f"each_epoch({function_name(function)})")
         return self._all_sinks().add(FunctionSink(function, name or name_of(function)))
 
     def add_sink(self, sink: Sink) -> Callable[[], None]:
@@ -131,6 +143,9 @@ class ViewWithSinks:
                 f"add_sink({sink!r}): that is not a sink",
                 remedy="a subclass of ebbflow.Sink, or each_epoch(function)",
             )
+        for method in (sink.publish, sink.begin, sink.had):
+            if is_async(method):
+                raise not_awaited(f"add_sink({sink!r}): {method.__name__}")
         return self._all_sinks().add(sink)
 
     def deliver(self) -> None:

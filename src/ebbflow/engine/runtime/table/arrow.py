@@ -25,7 +25,7 @@ from ebbflow.engine.runtime.table.column_types import (
 )
 from ebbflow.engine.runtime.table.decode import decode, rows_of
 from ebbflow.engine.runtime.table.encode import encode
-from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, row_at
 from ebbflow.errors import SchemaMismatch, type_name
 from ebbflow.record import fields_of, taken_apart, type_text
 
@@ -139,7 +139,7 @@ def from_arrow(batch: Any, row_type: Any) -> tuple[list[Any], list[int]]:
         try:
             lists.append(decode(column, batch.column(name)))
         except ColumnMismatch as mismatch:
-            found = {each: batch.column(each)[mismatch.at].as_py() for each in batch.schema.names}
+            found = row_at(batch, mismatch.at)
             raise mismatch.error(name, found) from mismatch.__cause__
     count = batch.num_rows
     weights = lists.pop() if columns[-1:] == ((WEIGHT, _COUNT),) else [1] * count

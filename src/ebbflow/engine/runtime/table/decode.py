@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ebbflow.decimals import WIDE, plain
 from ebbflow.engine.runtime.table.column_types import Column
-from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, in_list
+from ebbflow.engine.runtime.table.mismatch import NONE, ColumnMismatch, in_list, shown
 from ebbflow.nan import NAN, loads_each
 from ebbflow.record import fields_of, maker
 
@@ -58,13 +58,32 @@ def _read_decimals(column: Column, array: Any) -> list[Any]:
 
 
 def _read_plain(column: Column, array: Any) -> list[Any]:
-    found: list[Any] = array.to_pylist()
+    found = _values(column, array)
     return found if column.make is None else list(map(column.make, found))
+
+
+def _values(column: Column, array: Any) -> list[Any]:
+    """The values of Python; it has no dates and times outside the years 1 to 9999."""
+    try:
+        found: list[Any] = array.to_pylist()
+    except (OverflowError, ValueError) as error:
+        at = next(i for i in range(len(array)) if not _has_value(array[i]))
+        why = f"{shown(array[at])} is outside the years 1 to 9999"
+        raise ColumnMismatch(at, column, why) from error
+    return found
+
+
+def _has_value(scalar: Any) -> bool:
+    try:
+        scalar.as_py()
+    except (OverflowError, ValueError):
+        return False
+    return True
 
 
 def _read_instants(column: Column, array: Any) -> list[Any]:
     bare = array.cast(pa.timestamp("us", array.type.tz)).view(pa.int64()).view(pa.timestamp("us"))
-    return [value.replace(tzinfo=UTC) for value in bare.to_pylist()]
+    return [value.replace(tzinfo=UTC) for value in _values(column, bare)]
 
 
 def _read_pickles(column: Column, array: Any) -> list[Any]:

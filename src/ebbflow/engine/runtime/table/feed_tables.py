@@ -34,8 +34,9 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
 )
 from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
+from ebbflow.engine.runtime.table.mismatch import row_at
 from ebbflow.engine.runtime.table.texts import parsed_table
-from ebbflow.errors import Text
+from ebbflow.errors import Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.state.cells import ABSENT
 
@@ -53,7 +54,7 @@ def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[Ke
     layout = feed_layout(source, table.column_names, request, order.column)
     if not layout.images:
         require_columns(source, layout.row)
-    ops = table.column(layout.column).to_pylist()
+    ops = [_mark(each) for each in table.column(layout.column).to_pylist()]
     empty = [False] * len(ops)
     if layout.images:
         nulls = [table.column(name).is_null().to_pylist() for name in (BEFORE, AFTER)]
@@ -61,13 +62,18 @@ def table_events(state: KeyedInput, request: Feed, order: EventOrder) -> list[Ke
     meant: dict[Any, int] = {}
     for i, op in enumerate(ops):
         if op not in meant and not empty[i]:
-            meant[op] = layout.sign(source, op, table.slice(i, 1).to_pylist()[0])
+            meant[op] = layout.sign(source, op, row_at(table, i))
     signs = [SKIP if none else meant[op] for op, none in zip(ops, empty, strict=True)]
     put, taken = (_those(table, signs, sign) for sign in (PUT, TAKE))
     if layout.images:
         put, taken = _image(source, put, AFTER), _image(source, taken, BEFORE)
     times = table.column(order.column).to_pylist() if order.column else None
     return _events(state, signs, put, taken, times, order.part, order.part, loose=loose)
+
+
+def _mark(op: Any) -> Any:
+    """What a row says happens to it, as a key of a dict."""
+    return value_text(op) if isinstance(op, (list, dict)) else op
 
 
 def _arrow(source: Source, request: Feed | DeleteKeys) -> tuple[Any, Loose]:

@@ -36,6 +36,7 @@ from ebbflow.engine.runtime.table.layout import (
     layout_by_names,
     refused,
     require_columns,
+    require_event,
 )
 from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.runtime.values.check import canonical_part, canonical_row
@@ -96,6 +97,8 @@ def feed_layout(source: Source, names: Sequence[str], request: Feed, order: str)
                 source, f"the feed has no column {name!r}", columns=Text(", ".join(names)),
                 remedy="the name of one of its columns",
             )  # fmt: skip
+    if request.op is None:
+        require_event(source, names)
     if request.op is not None:
         found = FeedLayout(request.op, request.insert + request.update, request.delete)
         extra = {request.op} - fields

@@ -16,10 +16,10 @@ import pyarrow as pa
 from ebbflow.engine.runtime.files import Rejected
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.engine.runtime.table.decode import decode
-from ebbflow.engine.runtime.table.fit import WrongColumn, all_bad, fit, row_at
+from ebbflow.engine.runtime.table.fit import WrongColumn, all_bad, fit
 from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.runtime.table.libraries import NESTED
-from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
+from ebbflow.engine.runtime.table.mismatch import ColumnMismatch, row_at
 from ebbflow.engine.runtime.table.texts import read_texts
 from ebbflow.errors import ChangeError, CompositionError, Text
 from ebbflow.flow.plan import Source

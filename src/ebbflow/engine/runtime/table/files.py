@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ebbflow.algebra.value import function_name, is_async
 from ebbflow.engine.runtime.files import Progress, ReadProgress, Rejected, Rejecting
 from ebbflow.engine.runtime.table.arrow import arrow_schema
 from ebbflow.engine.runtime.table.file_columns import Block, FileColumns
-from ebbflow.errors import ChangeError, EbbflowError, Text, cause_of
+from ebbflow.errors import ChangeError, CompositionError, EbbflowError, Text, cause_of
 from ebbflow.record import type_text
 
 _ROWS = 1 << 16
@@ -133,6 +134,11 @@ def _putting(rejected: Rejecting, stack: ExitStack) -> Callable[[Rejected, str],
         return _refuse
     if isinstance(rejected, list):
         return lambda each, unit: rejected.append(each)
+    if callable(rejected) and is_async(rejected):
+        raise CompositionError(
+            f"rejected={function_name(rejected)}: it is async, and nobody awaits it",
+            remedy="rejected=rows.append, or the path of a file",
+        )
     if callable(rejected):
         return lambda each, unit: rejected(each)
     file = Path(rejected).open("w", encoding="utf-8")  # noqa: SIM115  (the stack closes it)

@@ -21,6 +21,10 @@ import pyarrow.types as is_
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
+from ebbflow.engine.runtime.table.mismatch import row_at, shown
+from ebbflow.engine.runtime.table.ranges import exact_floats, has_times, one_form, out_of_range
+from ebbflow.engine.runtime.values.hints import rule_of
+from ebbflow.engine.runtime.values.rules import IN_RANGE
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
@@ -47,7 +51,7 @@ def fitted(
     fit. A table that comes `from_user` may have no NaN in a key: it is what pandas has for a value
     that is missing."""
     arrays, wrong = [], []
-    keys = _key_fields(source) if from_user else ()
+    keys = fields_of_key(source) if from_user else ()
     columns = dict(columns_of(source.type))
     for name, column in columns.items() if some is None else ((n, columns[n]) for n in some):
         try:
@@ -72,23 +76,15 @@ def refused_columns(source: Source, table: Any, wrong: list[WrongColumn]) -> Cha
     return refused(source, first.what, **facts, remedy=first.remedy)
 
 
-def row_at(table: Any, at: int) -> Any:
-    """A row of a table, to be shown."""
-    try:
-        return table.slice(at, 1).to_pylist()[0]
-    except Exception:  # a value that Python has none for, such as a time in nanoseconds
-        return {name: str(table.column(name)[at]) for name in table.column_names}
-
-
 def fit(source: Source, name: str, column: Column, array: Any, loose: bool = False) -> Any:
     """A column as one of a row type; a WrongColumn where it is none."""
     if loose and column.form != "float" and array.null_count == len(array):
         array = pa.nulls(len(array))  # floats, for pandas
     if not _castable(array.type, column, loose):
-        raise _wrong_type(name, array, column)
+        raise _wrong_type(source, name, array, column)
     if loose and column.form == "float" and not column.optional and is_.is_floating(array.type):
         array = array.fill_null(NAN)
-    if array.null_count and not column.optional:
+    if array.null_count and not _may_be_null(source, name, column):
         raise WrongColumn(
             f"column {name!r} is null in {_first_of(array.is_null())}, and its hint is {column}",
             f"{column} | None as the hint, where None may be; or leave those rows out",
@@ -97,11 +93,20 @@ def fit(source: Source, name: str, column: Column, array: Any, loose: bool = Fal
         )
     if column.form == "int" and is_.is_floating(array.type):
         _require_exact(name, array)
-    made = _cast(name, column, array)
-    choices = _choices((fields_of(source.type) or {VALUE: source.type})[name])
+    made = _cast(source, name, column, array)
+    if has_times(column):
+        _require_range(name, column, made)
+    choices = choices_of((fields_of(source.type) or {VALUE: source.type})[name])
     if choices:
         _require_chosen(name, made, choices)
     return made
+
+
+def _may_be_null(source: Source, name: str, column: Column) -> bool:
+    if column.form != "any":
+        return column.optional
+    hint = (fields_of(source.type) or {VALUE: source.type})[name]
+    return rule_of(hint).is_canonical(None)
 
 
 def require_keys(name: str, made: Any) -> None:
@@ -116,9 +121,11 @@ def require_keys(name: str, made: Any) -> None:
         )
 
 
-def _wrong_type(name: str, array: Any, column: Column) -> WrongColumn:
+def _wrong_type(source: Source, name: str, array: Any, column: Column) -> WrongColumn:
     found = str(array.type)
-    return WrongColumn(type_mismatch(name, found, column), cast(name, found, column))
+    return WrongColumn(
+        type_mismatch(source, name, found, column), cast(source, name, found, column)
+    )
 
 
 def _first_of(mask: Any) -> str:
@@ -137,12 +144,12 @@ def _require_exact(name: str, array: Any) -> None:
         )
 
 
-def _cast(name: str, column: Column, array: Any) -> Any:
+def _cast(source: Source, name: str, column: Column, array: Any) -> Any:
     wanted = arrow_type(column)
     if array.type == wanted:
-        return array
+        return one_form(array) if column.form == "float" else array
     if is_.is_dictionary(array.type):
-        return _decoded(name, column, array)
+        return _decoded(source, name, column, array)
 
     def made(some: Any) -> Any:
         if column.form == "decimal" and is_.is_integer(
@@ -150,6 +157,8 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         ):  # Arrow asks for room for any int
             scale = column.digits[1]
             some = some.cast(pa.decimal128(min(20 + scale, 38), scale))
+        if column.form == "float":
+            return exact_floats(some) if is_.is_integer(some.type) else one_form(some.cast(wanted))
         return some.cast(wanted)
 
     try:
@@ -157,7 +166,7 @@ def _cast(name: str, column: Column, array: Any) -> Any:
     except pa.ArrowException as error:
         at = first_bad(array, made)
         if at is None:
-            raise _wrong_type(name, array, column) from error
+            raise _wrong_type(source, name, array, column) from error
         raise WrongColumn(
             f"column {name!r}, which is {array.type}, has {shown(array[at])} in row {at}, which is "
             f"no {column}",
@@ -167,20 +176,26 @@ def _cast(name: str, column: Column, array: Any) -> Any:
         ) from error
 
 
-def _decoded(name: str, column: Column, array: Any) -> Any:
+def _decoded(source: Source, name: str, column: Column, array: Any) -> Any:
     """The values of a column that is written with a dictionary of them."""
     wanted = arrow_type(column)
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    made = [_cast(name, column, each.dictionary).take(each.indices) for each in chunks]
+    made = [_cast(source, name, column, each.dictionary).take(each.indices) for each in chunks]
     return pa.chunked_array(made, wanted)
 
 
-def shown(scalar: Any) -> str:
-    """A value of a column, for a message."""
-    try:
-        return value_text(scalar.as_py())
-    except Exception:  # as above: Python has no such value
-        return value_text(str(scalar))
+def _require_range(name: str, column: Column, array: Any) -> None:
+    """Refuse times that no row can hold."""
+    if not out_of_range(array, column):
+        return
+
+    def within(some: Any) -> None:
+        if out_of_range(some, column):
+            raise pa.ArrowInvalid("out of range")
+
+    at = first_bad(array, within) or 0
+    why = f"is outside the years 1 to 9999: {shown(array[at])}"
+    raise WrongColumn(f"column {name!r} {why}, in row {at}", IN_RANGE, at, f"it {why}")
 
 
 def _value_remedy(name: str, column: Column, found: Any) -> str:
@@ -229,13 +244,13 @@ def _fails(array: Any, made: Callable[[Any], Any]) -> bool:
 
 
 @cache
-def _choices(hint: Any) -> tuple[Any, ...]:
+def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values that a field may have, where its hint is a Literal; else none."""
     inside = get_args(hint)
     if get_origin(hint) is Literal:
         return inside
     if len(inside) == 2 and type(None) in inside:
-        found = _choices(next(each for each in inside if each is not type(None)))
+        found = choices_of(next(each for each in inside if each is not type(None)))
         return (*found, None) if found else ()
     return ()
 
@@ -252,7 +267,7 @@ def _require_chosen(name: str, array: Any, allowed: tuple[Any, ...]) -> None:
         )
 
 
-def _key_fields(source: Source) -> frozenset[str]:
+def fields_of_key(source: Source) -> frozenset[str]:
     """The fields that the key of an input reads; none where that is not known."""
     if source.key is None:
         return frozenset()

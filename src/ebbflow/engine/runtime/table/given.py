@@ -19,7 +19,7 @@ from ebbflow.engine.runtime.changes import read as read_rows
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column
-from ebbflow.engine.runtime.table.fit import fitted, row_at
+from ebbflow.engine.runtime.table.fit import fitted
 from ebbflow.engine.runtime.table.layout import (
     ADDED,
     AFTER,
@@ -35,6 +35,7 @@ from ebbflow.engine.runtime.table.layout import (
     wrong_type,
 )
 from ebbflow.engine.runtime.table.libraries import Loose, arrow_of
+from ebbflow.engine.runtime.table.mismatch import row_at
 from ebbflow.engine.runtime.tables import is_columns, is_table
 from ebbflow.errors import ChangeError, SchemaMismatch, cause_of, value_text
 from ebbflow.flow.plan import Source

@@ -34,6 +34,7 @@ class JsonFile:
     def __init__(self, path: str, columns: FileColumns, *, block_size: int) -> None:
         self.path, self._columns, self._block_size = path, columns, block_size
         self._types = {name: _type(name, each) for name, each in columns.known.items()}
+        self._decimals = {name for name, each in columns.known.items() if _has_decimals(each)}
 
     def blocks(self) -> Iterator[Block]:
         """Its rows, some at a time."""
@@ -90,6 +91,9 @@ class JsonFile:
         )
         if len(table) != len(lines):
             raise pa.ArrowInvalid("there is more than one object in a line")
+        for name in table.column_names:
+            if name in self._decimals:  # pyarrow reads more digits than the type has
+                table.column(name).validate(full=True)
         return table
 
     def _rejected(self, number: int, line: bytes, error: Exception) -> Rejected:
@@ -107,6 +111,10 @@ class JsonFile:
                 why = f"{value_text(row.get(name))} is no {self._columns.known[name]}"
                 return Rejected(self.path, number, name, why, row)
         return Rejected(self.path, number, "", str(error), text)
+
+
+def _has_decimals(column: Column) -> bool:
+    return column.form == "decimal" or any(_has_decimals(part) for _, part in column.parts)
 
 
 def _type(name: str, column: Column) -> Any:

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from ebbflow.engine.runtime.table.column_types import WEIGHT, Column, columns_of
 from ebbflow.errors import ChangeError, Text
 from ebbflow.flow.plan import Source
-from ebbflow.record import fields_of, type_text
+from ebbflow.record import fields_of, name_of, type_text
 
 ADDED = {"feed": ("insert", "update_postimage"), "op": ("c", "r")}
 REMOVED = {"feed": ("delete", "update_preimage"), "op": ("d",)}
@@ -58,6 +59,7 @@ def layout_of(source: Source, names: Sequence[str]) -> Layout:
     found = layout_by_names(set(names) - fields)
     if found.how == "images":
         return found
+    require_event(source, names)
     require_columns(source, [name for name in names if name in fields or not is_extra(found, name)])
     return found
 
@@ -112,6 +114,22 @@ def require_columns(source: Source, names: Sequence[str], where: str = "") -> No
         raise _wrong(source, f"there are several columns {twice[0]!r}", names, "one of each name")
 
 
+def require_event(source: Source, names: Sequence[str]) -> None:
+    """An error when these are some of the columns of an event of Debezium, and neither all of them
+    nor those of a row."""
+    if {name for name, _ in columns_of(source.type)} & set(names):
+        return
+    if "payload" in names:
+        what = "an event of Debezium was given with its envelope, 'schema' and 'payload'"
+        raise _wrong(source, what, names, 'event["payload"] alone')
+    image = [name for name in ("op", BEFORE, AFTER) if name in names]
+    missing = [name for name in ("op", BEFORE, AFTER) if name not in names]
+    if image and missing:
+        what = f"an event of Debezium has op, before and after, and here is no {missing[0]!r}"
+        null = f"{missing[0]!r} as well, null where there is no such row"
+        raise _wrong(source, what, names, "'op': c, r, u or d" if "op" in missing else null)
+
+
 def _read(source: Source, names: Sequence[str]) -> list[str]:
     """The columns but for fields that the input does not keep."""
     return [name for name in names if name not in source.unread]
@@ -136,20 +154,29 @@ def refused(source: Source, what: str, *, remedy: str, **facts: object) -> Chang
 
 def wrong_type(source: Source, name: str, found: str, column: Column) -> ChangeError:
     """The error for a column that is not what the hint of its field says."""
-    return refused(source, type_mismatch(name, found, column), remedy=cast(name, found, column))
+    what = type_mismatch(source, name, found, column)
+    return refused(source, what, remedy=cast(source, name, found, column))
 
 
-def type_mismatch(name: str, found: str, column: Column) -> str:
+def type_mismatch(source: Source, name: str, found: str, column: Column) -> str:
     """What is wrong with a column of this type."""
     if column.form == "any":
+        hint = name_of(_hint(source, name))
         return (
-            f"column {name!r} is {found}, and the field Any, which only rows of Python's can fill"
+            f"column {name!r} is {found}, and the field {hint}, which only rows of Python's can "
+            "fill"
         )
     return f"column {name!r} is {found}, not {column}"
 
 
-def cast(name: str, found: str, column: Column) -> str:
+def _hint(source: Source, name: str) -> Any:
+    return (fields_of(source.type) or {}).get(name, source.type)
+
+
+def cast(source: Source, name: str, found: str, column: Column) -> str:
     """What to do about it."""
+    if column.form == "any" and _hint(source, name) is not Any:
+        return f"rows instead of a table: {source.name}=[row, ...]"
     if column.form == "any":
         return f"a hint for the field {name!r}, or rows instead of a table"
     spark = "[" not in found

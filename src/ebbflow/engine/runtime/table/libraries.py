@@ -11,24 +11,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as is_
 
 from ebbflow.engine.runtime.table.arrow import arrow_type
-from ebbflow.engine.runtime.table.column_types import Column, columns_of
+from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.encode import encode
 from ebbflow.engine.runtime.table.layout import AFTER, BEFORE, layout_of, refused
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
+from ebbflow.engine.runtime.table.plain import plain_table
 from ebbflow.engine.runtime.tables import library_of
+from ebbflow.engine.runtime.values.hints import rule_of
+from ebbflow.engine.runtime.values.rules import WrongValue, python_value
 from ebbflow.errors import ChangeError, Text, cause_of, type_name, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
+from ebbflow.record import fields_of
 
 Loose = frozenset[str]
 Wanted = Callable[[Sequence[str]], list[str]]
+TIMES = ("time", "instant")
 NESTED = ("list", "set", "map", "record")
 
 
@@ -59,7 +64,7 @@ def arrow_of(source: Source, given: Any, wanted: Wanted | None = None) -> tuple[
         given = pa.Table.from_batches([given])
     if not isinstance(given, pa.Table):
         given = _of_stream(source, given)
-    return _without_views(given), frozenset()
+    return plain_table(given), frozenset()
 
 
 def _of_stream(source: Source, given: Any) -> Any:
@@ -78,30 +83,6 @@ def _of_stream(source: Source, given: Any) -> Any:
 def _of_polars(given: Any) -> Any:
     """A table or column of Polars, in types that Arrow can compute with."""
     return given.to_arrow(compat_level=import_module("polars").CompatLevel.oldest())
-
-
-def _without_views(table: Any) -> Any:
-    """A table with texts and bytes for views of them, with which Arrow can do little."""
-    if "_view" not in str(table.schema):
-        return table
-    try:
-        return table.cast(
-            pa.schema([field.with_type(_plain(field.type)) for field in table.schema])
-        )
-    except pa.ArrowException:  # views in a dictionary: columns of plain values can be cast later
-        return table
-
-
-def _plain(found: Any) -> Any:
-    if is_.is_string_view(found):
-        return pa.large_string()
-    if is_.is_binary_view(found):
-        return pa.large_binary()
-    if is_.is_struct(found):
-        return pa.struct([field.with_type(_plain(field.type)) for field in found])
-    if is_.is_list(found) or is_.is_large_list(found):
-        return pa.large_list(_plain(found.value_type))
-    return found
 
 
 def _wanted(source: Source, names: Sequence[str]) -> list[str]:
@@ -161,7 +142,7 @@ def _of_columns(source: Source, given: Mapping[str, Any], wanted: Wanted) -> tup
             lengths=Text(", ".join(f"{name} {size:,}" for name, size in sizes.items())),
             remedy="one value of every column for each row",
         )
-    return pa.table(arrays), frozenset(loose)
+    return plain_table(pa.table(arrays)), frozenset(loose)
 
 
 def _column(source: Source, name: str, column: Column | None, given: Any) -> Any:
@@ -201,7 +182,7 @@ def _of_dtype(source: Source, name: str, column: Column | None, given: Any) -> A
     pandas = library_of(given) == "pandas"
     if str(given.dtype) != "object":
         return pa.array(given, from_pandas=True) if pandas else _of_array(given)
-    if pandas and column is not None:
+    if pandas and column is not None and column.form not in TIMES:
         seen = _as_seen(given)
         if seen is not None and seen.type == arrow_type(column):
             return seen
@@ -225,6 +206,8 @@ def _as_seen(given: Any) -> Any:
 def _of_values(source: Source, name: str, column: Column | None, values: list[Any]) -> Any:
     """A column of values of Python: by the hint of its field; where that does not do, and lists and
     dicts may stand for others, or values of NumPy for Python's, as Arrow sees them."""
+    if column is not None and column.form not in NESTED:
+        values = _as_in_rows(source, name, values)
     foreign = any(cls.__module__.startswith(("numpy", "pandas")) for cls in set(map(type, values)))
     refusal: ChangeError | None = None
     if column is not None and not foreign:
@@ -237,8 +220,53 @@ def _of_values(source: Source, name: str, column: Column | None, values: list[An
     try:
         wanted = arrow_type(column) if column is not None and column.form == "map" else None
         return pa.array(values, wanted, from_pandas=foreign)
-    except (pa.ArrowException, OverflowError) as error:
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        ours = _as_python(source, name, values) if foreign else values
+        if any(new is not old for new, old in zip(ours, values, strict=True)):
+            return _of_values(source, name, column, ours)
         raise refusal or _mixed(source, name, column, values, error) from cause_of(error)
+
+
+def _as_in_rows(source: Source, name: str, values: list[Any]) -> list[Any]:
+    """Values of Python and of other libraries as the rows of an input hold them. Floats are left to
+    what knows whether pandas made them of integers, and what a column can not tell apart, such as a
+    text among numbers, to what makes the column."""
+    rule = rule_of((fields_of(source.type) or {VALUE: source.type})[name])
+    if {*map(type, values)} <= {rule.cls, NoneType}:
+        return values
+    made = []
+    for at, value in enumerate(values):
+        found = value
+        if value is not None:
+            try:
+                found = rule.convert(value)
+            except WrongValue as wrong:
+                if not isinstance(value, float) and _is_foreign(value):
+                    raise refused(
+                        source, f"column {name!r}, row {at}: {wrong}", value=wrong.value,
+                        remedy=wrong.remedy,
+                    ) from wrong.__cause__  # fmt: skip
+        made.append(found)
+    return made
+
+
+def _is_foreign(value: Any) -> bool:
+    """Whether a value is one of NumPy or pandas, and not their sign for one that is missing."""
+    name = type(value).__name__
+    known = type(value).__module__.partition(".")[0] in ("numpy", "pandas")
+    return known and name not in ("NaTType", "NAType") and value == value
+
+
+def _as_python(source: Source, name: str, values: list[Any]) -> list[Any]:
+    """Values of Python for those of NumPy and pandas."""
+    found: list[Any] = []
+    for value in values:
+        try:
+            found.append(python_value(value))
+        except WrongValue as error:
+            what = f"column {name!r} {error.why} in row {len(found)}"
+            raise refused(source, what, remedy=error.remedy) from cause_of(error)
+    return found
 
 
 def _refusal(source: Source, name: str, column: Column, mismatch: ColumnMismatch) -> ChangeError:
@@ -294,7 +322,15 @@ def _of_array(array: Any) -> Any:
     if array.ndim > 1:
         inside = _of_array(array.reshape((-1, *array.shape[2:])))
         return pa.FixedSizeListArray.from_arrays(inside, array.shape[1])
-    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] in ("W", "h", "m", "M", "Y"):
-        array = array.astype("datetime64[s]" if array.dtype.str[4] in "hm" else "datetime64[D]")
+    if array.dtype.kind in "mM":
+        array = _in_known_units(array)
     native = array.dtype.newbyteorder("=")
     return pa.array(np.asanyarray(array.astype(native, copy=False)))
+
+
+def _in_known_units(times: Any) -> Any:
+    """An array of times in a unit that Arrow has: it has no weeks, nor steps such as 25 seconds."""
+    unit, step = np.datetime_data(times.dtype)
+    coarse = "D" if times.dtype.kind == "M" else "s"
+    known = coarse if unit in ("Y", "M", "W", "D") else "s" if unit in ("h", "m") else unit
+    return times if (known, 1) == (unit, step) else times.astype(f"{times.dtype.kind}8[{known}]")

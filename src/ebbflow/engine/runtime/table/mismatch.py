@@ -11,7 +11,7 @@ from bisect import bisect_right
 from typing import Any
 
 from ebbflow.engine.runtime.table.column_types import Column
-from ebbflow.errors import SchemaMismatch, Text
+from ebbflow.errors import SchemaMismatch, Text, value_text
 
 NONE = "None is not allowed here"
 _REMEDIES: dict[str, str] = {
@@ -54,3 +54,26 @@ def in_list(mismatch: ColumnMismatch, starts: list[int]) -> ColumnMismatch:
     """A misfit in one of many lists, which were put into one; `starts` says where each begins."""
     at = bisect_right(starts, mismatch.at) - 1
     return mismatch.inside(at, f"[{mismatch.at - starts[at]}]")
+
+
+def row_at(table: Any, at: int) -> Any:
+    """A row of a table or a batch, to be shown."""
+    try:
+        return table.slice(at, 1).to_pylist()[0]
+    except Exception:  # a value that Python has none for, such as a time in nanoseconds
+        return {name: shown(table.column(name)[at]) for name in table.schema.names}
+
+
+def shown(scalar: Any) -> str:
+    """A value of a column, for a message."""
+    try:
+        return value_text(scalar.as_py())
+    except Exception:  # Python has no such value; Arrow may write it
+        return value_text(_written(scalar))
+
+
+def _written(scalar: Any) -> str:
+    try:
+        return str(scalar.cast("string").as_py())
+    except Exception:
+        return f"<{scalar.type} that cannot be shown>"

@@ -15,10 +15,13 @@ import pyarrow.types as is_
 
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import Column, columns_of
-from ebbflow.engine.runtime.table.fit import WrongColumn, first_bad, refused_columns, shown
+from ebbflow.engine.runtime.table.fit import WrongColumn, first_bad, refused_columns
 from ebbflow.engine.runtime.table.libraries import NESTED, Loose, arrow_of
-from ebbflow.engine.runtime.tables import is_columns
+from ebbflow.engine.runtime.table.mismatch import shown
+from ebbflow.engine.runtime.tables import is_columns, library_of
 from ebbflow.flow.plan import Source
+
+_REMEDY = "another text, or leave the row out"
 
 
 def parsed_table(source: Source, given: Any, *how: Any) -> tuple[Any, Loose]:
@@ -50,17 +53,21 @@ def parsed_table(source: Source, given: Any, *how: Any) -> tuple[Any, Loose]:
 
 
 def _with_texts(given: Any) -> Any:
-    """A dict of columns with Arrow's texts for lists of texts, which `arrow_of` refuses in a field
-    of another type."""
-    if not (isinstance(given, Mapping) and is_columns(given)):
-        return given
-    return {name: _texts(values) for name, values in given.items()}
+    """A dict of columns, or a DataFrame of pandas, with Arrow's texts for lists of texts, which
+    `arrow_of` refuses in a field of another type."""
+    if isinstance(given, Mapping) and is_columns(given):
+        return {name: _texts(values, values) for name, values in given.items()}
+    if library_of(given) == "pandas" and {str} == set(map(type, given.columns)):
+        objects = [name for name in given.columns if str(given[name].dtype) == "object"]
+        texts = {name: _texts(given[name], given[name].tolist()) for name in objects}
+        return {name: texts.get(name, given[name]) for name in given.columns} if texts else given
+    return given
 
 
-def _texts(values: Any) -> Any:
+def _texts(column: Any, values: Any) -> Any:
     if type(values) is list and {str, type(None)}.issuperset(map(type, values)):
         return pa.array(values, pa.string())
-    return values
+    return column
 
 
 def read_texts(name: str, column: Column, array: Any) -> Any:
@@ -75,7 +82,7 @@ def read_texts(name: str, column: Column, array: Any) -> Any:
         if at is None:
             return array
         why = f"{shown(array[at])} is no {column}"
-        raise WrongColumn(f"column {name!r}: {why}", "", at, why) from error
+        raise WrongColumn(f"column {name!r}: {why}", _REMEDY, at, why) from error
 
 
 def stands_for(found: Any, column: Column) -> bool:

@@ -137,6 +137,9 @@ def _numpy_time(value: Any) -> Any:
     if np.isnat(value):
         return None
     unit = np.datetime_data(value.dtype)[0]
+    if value.dtype.kind == "m" and unit in ("Y", "M"):
+        why = f"counts months, which have no fixed length: {value_text(value)}"
+        raise WrongValue(value, why, "a number of days")
     if value.dtype.kind == "M" and unit in ("Y", "M", "W", "D"):
         exact = value.astype("datetime64[D]")
     else:
@@ -145,7 +148,7 @@ def _numpy_time(value: Any) -> Any:
             raise _finer(value)
     found = exact.item()
     if isinstance(found, int):
-        raise WrongValue(value, f"is outside the years 1 to 9999: {value_text(value)}", _IN_RANGE)
+        raise WrongValue(value, f"is outside the years 1 to 9999: {value_text(value)}", IN_RANGE)
     return found
 
 
@@ -175,7 +178,7 @@ def _finer(value: Any) -> WrongValue:
 _LIBRARIES: dict[str, Callable[[Any, Any], Any]] = {
     "numpy": _of_numpy, "pandas": _of_pandas, "pyarrow": _of_arrow,
 }  # fmt: skip
-_IN_RANGE = "a time in the years 1 to 9999, or None where there is none"
+IN_RANGE = "a time in the years 1 to 9999, or None where there is none"
 
 
 # ---- conversions ----
@@ -311,7 +314,7 @@ def to_instant(value: Any) -> Any:
         return found.astimezone(UTC)
     except OverflowError:
         why = f"is outside the years 1 to 9999 in UTC: {value_text(value)}"
-        raise WrongValue(value, why, _IN_RANGE) from None
+        raise WrongValue(value, why, IN_RANGE) from None
 
 
 def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:
@@ -445,20 +448,33 @@ def to_any(value: Any) -> Any:
     >>> to_any((np.int64(1), "a"))
     (1, 'a')
     """
-    cls = type(value)
-    if cls in KNOWN:
-        return value
-    if cls is float:
-        return value if is_one_float(value) else to_float(value)
+    return value if _is_plain(value) else _plain(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is canonical, however deep it is nested."""
+    rest = [value]
+    while rest:
+        found = rest.pop()
+        cls = type(found)
+        if cls is float:
+            if not is_one_float(found):
+                return False
+        elif isinstance(found, (tuple, frozenset)) and not isinstance(found, Enum):
+            rest.extend(found)
+        elif cls not in KNOWN and (python_value(found) is not found or one_nan(found) is not found):
+            return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is float:
+        return to_float(value)
     if isinstance(value, (tuple, frozenset)) and not isinstance(value, Enum):
-        held = [to_any(each) for each in value]
-        if all(new is old for new, old in zip(held, value, strict=True)):
-            return value
-        make = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
-        made: Any = make(cls, held)
-        return made
+        make: Any = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
+        return make(type(value), map(to_any, value))
     found = python_value(value)
-    return one_nan(value) if found is value else found
+    return one_nan(value) if found is value else to_any(found)
 
 
 def _any_test(bind: Bind, x: str) -> str:

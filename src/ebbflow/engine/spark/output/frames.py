@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,15 +28,16 @@ from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, comparable
 from ebbflow.engine.runtime.table.entries import entries_to_arrow
 from ebbflow.engine.spark.borrowed import exact, unprinted
+from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.native.lowering import Lowering, once_each
 from ebbflow.engine.spark.output.late import late
-from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.replica import Replica
 from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import PackedProgram, add, limits, replica_of
 from ebbflow.errors import StateError
 from ebbflow.flow.plan import Plan
+from ebbflow.notebook import page, paragraph
 from ebbflow.state.backing import Backing
 from ebbflow.state.spine import Files, Folder, Store
 from ebbflow.zset import trusted, without_zeros
@@ -75,6 +77,13 @@ class Frames(Mapping[str, DataFrame]):
 
     def __repr__(self) -> str:
         return f"<DataFrames of {', '.join(self._names)}>"
+
+    def _repr_html_(self) -> str:
+        """The columns of each output; its rows are in a job that nobody has asked for."""
+        return page(self, {name: partial(self._columns, name) for name in self._names})
+
+    def _columns(self, name: str) -> str:
+        return paragraph(str(self[name]))
 
 
 def changed(session: SparkSession, files: Files, names: list[str], row_type: Any) -> DataFrame:
@@ -361,4 +370,4 @@ def arrow_of(frame: DataFrame) -> Any:
         with unprinted():
             return frame.toArrow()
     except Exception as error:
-        raise failed(error, "Spark could not read these rows") from said_by(error)
+        raise_failure(error, "Spark could not read these rows")

@@ -41,7 +41,7 @@ from pyspark.sql import functions as f
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.sinks.sink import Sinks, spans
 from ebbflow.engine.spark.borrowed import in_session, persisted, unprinted
-from ebbflow.engine.spark.session import failed, said_by
+from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.tasks.epochs import SINGLE_TASK, InputChange, in_struct, side_by_side
 from ebbflow.engine.spark.tasks.single import struct_of
 from ebbflow.errors import StateError, Text
@@ -111,7 +111,7 @@ class RunningStream:
             self.query = writer.option("checkpointLocation", checkpoint).start()
         except Exception as error:
             what = f"the stream {self.name!r} could not be started"
-            raise failed(error, what) from said_by(error)
+            raise_failure(error, what)
         try:
             self._find_where_it_was()
         except BaseException:
@@ -197,7 +197,7 @@ class RunningStream:
             if self.error is None and not self._ending:
                 what = f"the stream {self.name!r} failed in Spark"
                 after = "; started again, it goes on where it was"
-                raise failed(error, what, after) from said_by(error)
+                raise_failure(error, what, after)
         if self.error is not None:
             raise self.error
 
@@ -299,8 +299,7 @@ def _counted(batch: DataFrame) -> int:
     try:
         return batch.count()
     except Exception as error:
-        what = "a batch could not be read, and the epoch changed nothing"
-        raise failed(error, what) from said_by(error)
+        raise_failure(error, "a batch could not be read, and the epoch changed nothing")
 
 
 # ---- what is noted ----

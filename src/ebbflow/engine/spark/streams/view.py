@@ -18,6 +18,7 @@ from ebbflow.engine.spark.tasks.epochs import InputChange
 from ebbflow.errors import ChangeError, CompositionError, Text
 from ebbflow.flow.plan import Source
 from ebbflow.paths import file_name, local_path
+from ebbflow.public import Public
 from ebbflow.state.spine import Folder
 
 FOLDER = "streams"
@@ -25,7 +26,7 @@ FOLDER = "streams"
 TRIGGERS = ("processingTime", "availableNow", "once")
 
 
-class ViewWithStreams:
+class ViewWithStreams(Public):
     """The part of a view on Spark that has to do with streams."""
 
     _streams: dict[str, RunningStream]

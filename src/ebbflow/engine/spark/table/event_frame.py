@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -20,6 +19,7 @@ from ebbflow.engine.runtime.table.feeds import PUT, SKIP, TAKE, FeedLayout, feed
 from ebbflow.engine.runtime.table.layout import (
     AFTER,
     BEFORE,
+    image_remedy,
     image_text,
     layout_of,
     refused,
@@ -27,13 +27,8 @@ from ebbflow.engine.runtime.table.layout import (
 )
 from ebbflow.engine.runtime.table.libraries import arrow_of
 from ebbflow.engine.runtime.tables import holds_rows
-from ebbflow.engine.spark.table.frame import (
-    fail,
-    frame_of,
-    has_no_change,
-    open_column,
-    shown_type,
-)
+from ebbflow.engine.spark.table.canonical import FrameFields, constant, quoted
+from ebbflow.engine.spark.table.frame import frame_of, no_change, refused_text, shown_type
 from ebbflow.engine.spark.table.schema import open_type, schema_of
 from ebbflow.flow.plan import Source
 
@@ -42,51 +37,52 @@ def feed_frame(source: Source, request: Feed, order: EventOrder) -> DataFrame:
     """A feed as a frame of events."""
     frame: DataFrame = request.rows
     layout = feed_layout(source, frame.columns, request, order.column)
-    op = f.col(f"`{layout.column}`")
-    sign = _sign(source, layout, frame.schema[layout.column].dataType, op)
+    op = quoted(layout.column)
+    sign = _sign(source, layout, frame.schema, op)
     if layout.images:
         images = {name: _image(source, frame.schema[name]) for name in (BEFORE, AFTER)}
         require_columns(source, images[AFTER].fieldNames(), f" in {AFTER!r}")
         needed = _needed(source, order)
-        before = _row(source, images[BEFORE], f"`{BEFORE}`.", needed)
-        after = _row(source, images[AFTER], f"`{AFTER}`.", None)
+        before = _row(source, images[BEFORE], f"{quoted(BEFORE)}.", needed)
+        after = _row(source, images[AFTER], f"{quoted(AFTER)}.", None)
         row = [
-            f.when(sign == TAKE, old).otherwise(new).alias(name)
+            (name, f"CASE WHEN {sign} = {TAKE} THEN {old} ELSE {new} END")
             for (name, old), (_, new) in zip(before, after, strict=True)
         ]
         for name, which in ((BEFORE, TAKE), (AFTER, PUT)):
-            missing = (sign == which) & f.col(name).isNull()
-            sign = f.when(missing, fail(source, f.lit(image_text(name)), "int")).otherwise(sign)
-        there = op.isNotNull() | f.col(BEFORE).isNotNull() | f.col(AFTER).isNotNull()
-        frame = frame.filter(there)
+            shown = FrameFields(source, frame.schema).row()
+            missing = refused_text(source, image_text(name), image_remedy(name), row=shown)
+            sign = f"IF({sign} = {which} AND {name} IS NULL, {missing}, {sign})"
+        frame = frame.filter(f"{op} IS NOT NULL OR {BEFORE} IS NOT NULL OR {AFTER} IS NOT NULL")
     else:
         require_columns(source, layout.row)
-        row = [made.alias(name) for name, made in _row(source, frame.schema, "", None)]
-    times = [f.col(f"`{order.column}`").alias(AT)] if order.column else []
-    made = frame.select(*row, sign.cast("long").alias(WEIGHT), *times)
+        row = list(_row(source, frame.schema, "", None))
+    times = [f"{quoted(order.column)} AS {AT}"] if order.column else []
+    made = frame.selectExpr(*_named(row), f"CAST({sign} AS BIGINT) AS {WEIGHT}", *times)
     return made.filter(f.col(WEIGHT) != SKIP)
 
 
-def _sign(source: Source, layout: FeedLayout, data_type: t.DataType, op: Expression) -> Expression:
-    """What happens to a row, as a column."""
+def _sign(source: Source, layout: FeedLayout, schema: t.StructType, op: str) -> str:
+    """What happens to a row, as SQL."""
+    data_type = schema[layout.column].dataType
     cls: Any = str if isinstance(data_type, t.StringType) else int
     cls = bool if isinstance(data_type, t.BooleanType) else cls
-    cases: Any = None
+    cases = ""
     for values, sign in ((layout.puts, PUT), (layout.takes, TAKE), (layout.skips, SKIP)):
-        some = [value for value in values if type(value) is cls]
+        some = [constant(value) for value in values if type(value) is cls]
         if some:
-            cases = (f if cases is None else cases).when(op.isin(*some), f.lit(sign))
-    if cases is None:
-        known = ", ".join(repr(value) for value in (*layout.puts, *layout.takes))
+            cases += f" WHEN {op} IN ({', '.join(some)}) THEN {sign}"
+    known = ", ".join(repr(value) for value in (*layout.puts, *layout.takes))
+    if not cases:
         raise refused(
             source,
             f"column {layout.column!r} is {shown_type(data_type)}, and what it should say is not",
             values=known,
             remedy="cast the column, or name its own values",
         )
-    wrong = fail(source, has_no_change(layout.column, op.cast("string")), "int")
-    made: Expression = cases.otherwise(wrong)
-    return made
+    row = FrameFields(source, schema).row()
+    wrong = no_change(source, layout.column, op, f"one of {known}", row)
+    return f"CASE{cases} ELSE {wrong} END"
 
 
 def upsert_frame(source: Source, rows: Any, keys: Any) -> tuple[bool, DataFrame]:
@@ -105,8 +101,8 @@ def upsert_frame(source: Source, rows: Any, keys: Any) -> tuple[bool, DataFrame]
         keys = _keys_frame(rows.sparkSession, source, keys)
     timed = require_key_columns(source, keys.columns)
     some = [name for name in keys.columns if name in _needed(source, EventOrder(source.sequence))]
-    made = [made.alias(name) for name, made in _row(source, keys.schema, "", some)]
-    gone = keys.select(*made, f.lit(TAKE).cast("long").alias(WEIGHT))
+    made = _named(_row(source, keys.schema, "", some))
+    gone = keys.selectExpr(*made, f"CAST({TAKE} AS BIGINT) AS {WEIGHT}")
     if rows is None:
         return timed, gone
     if not isinstance(rows, DataFrame):
@@ -142,11 +138,11 @@ def _needed(source: Source, order: EventOrder) -> set[str]:
 
 def _row(
     source: Source, schema: t.StructType, prefix: str, some: Iterable[str] | None
-) -> Iterator[tuple[str, Expression]]:
-    """The columns of a row, each with its name: those that are in the schema, or `some` of them;
-    all others are null."""
+) -> Iterator[tuple[str, str]]:
+    """The columns of a row as SQL, each with its name: those that are in the schema, or `some` of
+    them; all others are null."""
+    fields = FrameFields(source, schema, prefix, nulls=True)
     for name, column in columns_of(source.type):
-        wanted = open_type(column)
         there = name in schema.fieldNames() if some is None or prefix else name in some
         if not there:
             if some is not None and name in some:
@@ -155,9 +151,13 @@ def _row(
                     f"a row is deleted, and there is no column {name!r}",
                     remedy="the columns of the key and of the sequence, for deletes too",
                 )
-            yield name, f.lit(None).cast(wanted)
+            yield name, f"CAST(NULL AS {open_type(column).simpleString()})"
         else:
-            yield name, open_column(source, schema[name], column, f.col(f"{prefix}`{name}`"))
+            yield name, fields.field(name)
+
+
+def _named(row: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{made} AS {quoted(name)}" for name, made in row]
 
 
 def _image(source: Source, field: t.StructField) -> t.StructType:

@@ -8,10 +8,12 @@ no order, and is read by the tasks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from ebbflow.change.requests import LAST, DeleteKeys, Feed, Forget, ReplaceRows, Request, Upsert
@@ -43,12 +45,13 @@ from ebbflow.engine.runtime.table.layout import layout_of
 from ebbflow.engine.runtime.tables import holds_rows
 from ebbflow.engine.spark.borrowed import unprinted
 from ebbflow.engine.spark.bulk.load import estimated
-from ebbflow.engine.spark.connect import steady
+from ebbflow.engine.spark.connect import is_connect, steady
+from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.options import Options
-from ebbflow.engine.spark.session import said_by
+from ebbflow.engine.spark.session import is_stopped
 from ebbflow.engine.spark.table.event_frame import feed_frame, upsert_frame
 from ebbflow.engine.spark.table.frame import frame_of, same_as_table
-from ebbflow.engine.spark.tasks.epochs import BULK, STAGED, InputChange, epoch_failed
+from ebbflow.engine.spark.tasks.epochs import BULK, STAGED, InputChange, raise_epoch_failure
 from ebbflow.engine.spark.tasks.sending import COLUMNS_FROM
 from ebbflow.errors import ChangeError
 from ebbflow.flow.plan import Source
@@ -108,6 +111,34 @@ def with_tables(
     return {**given, **tables}
 
 
+def require_frames(source: Source, change: Any, session: Any) -> None:
+    """Refuse the DataFrames of a change that this session cannot read."""
+    for frame in _parts(change):
+        theirs = frame.sparkSession if isinstance(frame, DataFrame) else session
+        if theirs is session:
+            continue
+        what = "which was stopped" if is_stopped(theirs) else ""
+        if is_connect(theirs) != is_connect(session):
+            what = "of another kind than that of the view"
+        if what:
+            raise ChangeError(
+                f"input {source.name!r}: the DataFrame is of a Spark session {what}",
+                created=source.place,
+                remedy="make the DataFrame with the session of the view, view.session",
+            )
+
+
+@contextmanager
+def analysed(names: Iterable[str]) -> Iterator[None]:
+    """Raise an error of Spark's about the query of a DataFrame as one about these inputs."""
+    try:
+        with unprinted():
+            yield
+    except PySparkException as error:
+        shown = ", ".join(map(repr, names))
+        raise_failure(error, f"input {shown}: Spark cannot read the DataFrame, and nothing changed")
+
+
 def _in_spark(change: Any) -> bool:
     """Whether rows that are asked for by a request are in Spark."""
     asked = isinstance(change, Request)
@@ -119,7 +150,7 @@ def _collected(frame: DataFrame) -> Any:
         with unprinted():
             return frame.toArrow()
     except Exception as error:
-        raise epoch_failed(error) from said_by(error)
+        raise_epoch_failure(error)
 
 
 def _by_key(state: Any, request: Request, small: int) -> InputChange:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from uuid import uuid4
 
 import pyarrow as pa
@@ -28,8 +28,8 @@ from ebbflow.engine.runtime.edits import key_of
 from ebbflow.engine.runtime.events import Edits, Events
 from ebbflow.engine.runtime.table.given import table_of
 from ebbflow.engine.spark.borrowed import plan, unprinted
+from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.options import SMALL
-from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.alone import WITH_TASK, LoneTasks
 from ebbflow.engine.spark.tasks.leader import Leader
@@ -52,7 +52,7 @@ from ebbflow.engine.spark.tasks.task import (
     write_changes,
 )
 from ebbflow.engine.spark.tasks.transport import PackedProgram, in_stream, packed, routed
-from ebbflow.errors import EbbflowError, SparkError
+from ebbflow.errors import EbbflowError
 from ebbflow.state.spine import Store
 from ebbflow.state.spine.texts import TEXTS
 from ebbflow.zset import trusted
@@ -398,14 +398,14 @@ def ran(run: Callable[[], Iterable[Any]], job: EpochJob) -> list[Line]:
         reported = error_in(str(error), job.secret)
         if reported is not None:
             return [TaskReport(error=reported).line()]
-        raise epoch_failed(error) from said_by(error)
+        raise_epoch_failure(error)
     return [(task, port, bytes(blob)) for task, port, blob in found]
 
 
-def epoch_failed(error: Exception) -> SparkError:
-    """What to raise `from said_by(error)` when a job of an epoch has failed."""
+def raise_epoch_failure(error: Exception) -> NoReturn:
+    """Raise what a job of an epoch has failed with."""
     what = "the epoch failed in Spark, and changed nothing"
-    return failed(error, what, "; the epoch can be stepped again")
+    raise_failure(error, what, "; the epoch can be stepped again")
 
 
 def reports_of(lines: Iterable[Line]) -> list[TaskReport]:

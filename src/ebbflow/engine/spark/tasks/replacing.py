@@ -22,12 +22,12 @@ from ebbflow.engine.runtime.replaced import chooser, outside
 from ebbflow.engine.runtime.table.arrow import from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import WEIGHT, columns_of, comparable
 from ebbflow.engine.spark.borrowed import exact, persisted, unprinted
+from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.native.functions import native_truth, quoted
 from ebbflow.engine.spark.native.lowering import once_each
 from ebbflow.engine.spark.native.values import NotNative
 from ebbflow.engine.spark.options import Options
 from ebbflow.engine.spark.output.frames import stored
-from ebbflow.engine.spark.session import failed, said_by
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.engine.spark.tasks.epochs import DRIVER, SINGLE_TASK, Epochs, InputChange
 from ebbflow.engine.spark.tasks.report import error_in, task_failed
@@ -125,7 +125,7 @@ def _ran(action: Callable[[], Any], job: EpochJob) -> Any:
         if reported is not None:
             raise reported from None
         what = "the difference could not be found in Spark, and nothing was changed"
-        raise failed(error, what, "; the epoch can be stepped again") from said_by(error)
+        raise_failure(error, what, "; the epoch can be stepped again")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from ebbflow.engine.runtime.table.arrow import arrow_schema, from_arrow, to_arrow
 from ebbflow.engine.runtime.table.column_types import ANY, Column, column_of, columns_of
+from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.errors import CompositionError, SchemaMismatch
 from ebbflow.frozen import Frozen
 from ebbflow.record import record
@@ -268,7 +269,8 @@ SHAPES = st.recursive(st.sampled_from(PLAIN), inside, max_leaves=5)
 def batches(draw: st.DrawFn) -> tuple[Any, list[Any], list[int]]:
     shapes = draw(st.lists(SHAPES, min_size=1, max_size=3))
     kind = record("Row", **{f"f{i}": hint for i, (hint, _) in enumerate(shapes)})
-    values = st.tuples(*(values for _, values in shapes)).map(lambda row: kind(*row))
+    rule = rule_of(kind)
+    values = st.tuples(*(values for _, values in shapes)).map(lambda x: rule.convert(kind(*x)))
     rows = draw(st.lists(values, max_size=6))
     size = st.integers(-(2**63), 2**63 - 1)
     return kind, rows, draw(st.lists(size, min_size=len(rows), max_size=len(rows)))
