@@ -94,6 +94,38 @@ def change(spark: Any, path: Path, dice: Random, used: int) -> None:
             spark.sql(f"INSERT OVERWRITE {table} VALUES {new}")
 
 
+def begin_again(spark: Any, path: Path) -> None:
+    """Change the program behind the sinks, and a table by hand, and have the sinks begin again."""
+    import ebbflow as ef
+    from ebbflow.connectors import delta
+
+    def of(least: int, how: Any) -> Any:
+        orders = ef.Input("orders", Order, key="id").filter(lambda order: order.price > least)
+        return orders.group_by("city").agg(n=ef.count(), total=how("price"))
+
+    def right(view: Any) -> None:
+        rows = Counter(tuple(row) for row in view.value.collect())
+        assert holds(spark, path / "totals", ["city", "n", "total"]) == rows
+        log: Counter[Any] = Counter()
+        for row in spark.read.format("delta").load(str(path / "log")).collect():
+            log[row["city"], row["n"], row["total"]] += row["__weight"]
+        assert Counter({row: n for row, n in log.items() if n}) == rows
+
+    for turn, (least, how) in enumerate([(6, ef.sum), (0, ef.sum), (0, ef.mean)]):
+        with of(least, how).run(ef.spark(spark, path=path / "state", in_driver=True)) as view:
+            if turn == 2:
+                for name in view.sinks:
+                    view.restart_sink(name)
+            view.add_sink(delta.TableSink(path / "totals"))
+            view.add_sink(delta.LogSink(path / "log"))
+            right(view)
+            spark.sql(f"DELETE FROM delta.`{path / 'totals'}` WHERE n > 0")
+            view.restart_sink(f"delta {path / 'totals'}")
+            right(view)
+            view.step(orders=ef.upsert([Order(7 + turn, "Rome", 100 + turn)]))
+            right(view)
+
+
 def main(folder: str, seed: str, kill: str = "") -> None:
     import ebbflow as ef
     from ebbflow.connectors import delta
@@ -143,6 +175,8 @@ def main(folder: str, seed: str, kill: str = "") -> None:
         view.add_sink(delta.LogSink(path / "log"))
         assert follow.run(view, follow=False) == 0
     assert spark.sql(f"DESCRIBE HISTORY delta.`{path / 'totals'}`").count() == before
+    if not kill:
+        begin_again(spark, path)
     if tracked:
         last = spark.sql(f"DESCRIBE HISTORY {orders} LIMIT 1").collect()[0]["version"]
         with totals().run(ef.spark(spark, path=path / "stepped")) as view:

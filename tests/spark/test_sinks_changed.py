@@ -156,3 +156,51 @@ def test_a_restart_at_the_epoch_of_a_change_writes_everything(opened: Open, tmp_
              for line in file.read_text().splitlines()]  # fmt: skip
     rows = [(line["city"], line["n"], line["total"]) for line in lines]
     assert ef.ZSet.of(rows) == plain(view.zset())
+
+
+class Interrupted(BaseException):
+    """Stands for the death of the process."""
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["difference", "restart"])
+def test_a_death_after_the_target_was_written_writes_nothing_twice(
+    restart: bool, opened: Open, tmp_path: Path
+) -> None:
+    class Dying(Target):
+        alive = True
+
+        def had(self, known: int | None, first: int, last: int) -> int:
+            return self.epochs[-1] if self.epochs else 0
+
+        def publish(self, epoch: int, change: Any) -> None:
+            super().publish(epoch, change)
+            self.live_on()
+
+        def restart(self, epoch: int, value: Any) -> None:
+            super().restart(epoch, value)
+            self.live_on()
+
+        def live_on(self) -> None:
+            if not self.alive:
+                raise Interrupted
+
+    target = Dying()
+    view = opened(totals(0))
+    view.add_sink(target)
+    view.step(sales=ROWS)
+    view = opened(totals(4))
+    if restart:
+        view.restart_sink("target")
+    target.alive = False
+    with pytest.raises(Interrupted):
+        view.add_sink(target)
+    note = json.loads((tmp_path / "state" / "sink-target.json").read_text())
+    marked = {"sink": "target", "epoch": 2, "restart": True}
+    assert note == (marked if restart else {"sink": "target", "epoch": 1})
+    target.alive = True
+    view = opened(totals(4))
+    view.add_sink(target)
+    assert target.epochs == ([2] if restart else [1, 2])
+    view.step(sales=ef.delete([11]))
+    assert target.rows == plain(view.zset())
+    assert "restart" not in (tmp_path / "state" / "sink-target.json").read_text()

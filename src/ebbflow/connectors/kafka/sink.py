@@ -40,9 +40,9 @@ class TopicSink(OutputSink):
         debezium    {"op": "u", "before": {...}, "after": {...}, "source": {"epoch": 7}}; the key is
                     that of the row
 
-    A sink that begins again (`view.restart_sink`) writes everything, in one transaction: of
-    `upserts` and `debezium` (`"op": "r"`) it deletes the keys that the topic has and the output has
-    not; messages of `changes` have `"snapshot": true`, and who adds them up begins again there.
+    A sink that begins again (`view.restart_sink`) writes all rows in one transaction. For `upserts`
+    and `debezium` (`"op": "r"`) it also deletes the other keys of the topic. Messages of `changes`
+    have `"snapshot": true` then; readers that add up weights begin again there.
 
     `key` are fields of which no two rows have the same; where the program shows them, it can be
     left out. All messages have the epoch in a header. `create` makes the topic, with so many
@@ -101,7 +101,7 @@ class TopicSink(OutputSink):
         self._retried(lambda: self._write(epoch, self._messages(epoch, change)))
 
     def restart(self, epoch: int, value: Any) -> None:
-        """Write everything, and delete what is not in it."""
+        """Write all rows, and delete the other keys of the topic, in one transaction."""
         self._retried(lambda: self._write(epoch, self._snapshot(epoch, value), again=True))
 
     def close(self) -> None:
@@ -279,7 +279,7 @@ class TopicSink(OutputSink):
             yield key, _json({"op": op, **images, "source": {"epoch": epoch}})
 
     def _snapshot(self, epoch: int, value: Any) -> Iterator[Message]:
-        """All rows, and the end of the keys that are in the topic and have none."""
+        """Messages for all rows, and deletes for the keys of the topic without a row."""
         if self.format == CHANGES:
             for key, message in self._messages(epoch, value):
                 yield key, _json({**json.loads(message or b""), "snapshot": True})

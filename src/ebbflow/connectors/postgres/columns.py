@@ -24,7 +24,7 @@ _WHOLE, _ROUNDED = ("smallint", "integer", "bigint"), ("double precision", "nume
 
 
 def fit_columns(cursor: Cursor[Any], layout: TableLayout) -> None:
-    """Have an empty table with the columns and the key of a layout."""
+    """Give an empty table the columns and the key of a layout."""
     now, wanted = _columns(cursor, quoted(layout.table)), _wanted(cursor, layout)
     if now == wanted and _has_key(cursor, layout):
         return
@@ -58,7 +58,7 @@ def require_no_rounding(cursor: Cursor[Any], layout: TableLayout, sink: str) -> 
                 column=Text(was),
                 output=Text(sql_type),
                 remedy=f"ALTER TABLE {quoted(layout.table)} ALTER COLUMN {quoted(name)} TYPE "
-                f"{sql_type}; or create=True, with which view.restart_sink does so",
+                f"{sql_type}; or create=True and view.restart_sink",
             )
 
 

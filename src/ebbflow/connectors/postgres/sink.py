@@ -128,7 +128,7 @@ class TableSink(OutputSink):
     def _commit(
         self, epoch: int, write: Callable[[Cursor[Any]], None], *, again: bool = False
     ) -> None:
-        """Write an epoch, unless the table has it; `again` also then."""
+        """Write an epoch, unless it is in the table already; with `again`, even then."""
 
         def work(connection: Connection[Any]) -> None:
             with connection.transaction(), connection.cursor() as cursor:

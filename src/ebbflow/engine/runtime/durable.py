@@ -242,7 +242,7 @@ class Disk:
         return first if not young else min(young[0], epoch if first is None else first)
 
     def changed_outputs(self, notes: Mapping[str, Any]) -> list[str]:
-        """The outputs that are others than in the epoch that has these notes."""
+        """The outputs that differ in meaning from those of the epoch with these notes."""
         parts, noted = notes.get("parts", {}), notes.get("outputs", {})
 
         def same(name: str) -> bool:
@@ -268,7 +268,7 @@ class Disk:
 
     def _note_gap(self, epoch: int, unknown: dict[str, str]) -> None:
         """Note the outputs whose change in this epoch is not known, and forget the notes of epochs
-        that all sinks and the log have behind them."""
+        before those of all sinks and of the log."""
         first = min([epoch, *self.logged(), *(each + 1 for each in self.done.values())])
         was, now = self.store.notes.get(PROGRAM), self._noted[PROGRAM]
         self.extra |= with_gap(self.extra.pop(GAPS, {}), first, epoch, unknown, was, now)

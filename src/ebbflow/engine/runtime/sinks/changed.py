@@ -8,7 +8,7 @@ epochs that it had not received before.
 Some differences cannot be known: the rows are of another type now, or the old ones cannot be
 computed without the old program. The state then notes a *gap*: the epoch, the outputs with the
 reasons, and the lines of both programs. A sink of such an output that was before the gap cannot go
-on, and its error shows the note. After `view.restart_sink` it begins again with all rows. Sinks of
+on, and its error shows the note. `view.restart_sink` begins it again. Sinks of
 other outputs go on.
 """
 
@@ -48,14 +48,15 @@ def staged_differences(
     store: Store, program: RunningProgram, log: ChangeLog, outputs: Iterable[str]
 ) -> tuple[OutputDeltas, Reasons]:
     """How these outputs of a program differ from those of the last epoch of a store; all rows of an
-    output that is new. An output that is new, or has other rows, begins in the log as one that did
-    not change in the epochs before."""
+    output that is new. A new output, or one with other columns, enters the log as unchanged in the
+    epochs before."""
     deltas, unknown = dict[str, Weights](), Reasons()
     with store.at(store.epoch) as old:
         noted, found = old.notes.get("outputs", {}), stored_outputs(old, None)
         same = noted.keys() & program.outputs.keys()
         for name in outputs:
             delta = dict(weights_of(program.outputs[name].value()))
+            program.outputs[name].seen = None  # it need not stay in memory
             if name in noted:
                 row_type = program.plan.outputs[name].type
                 try:

@@ -5,9 +5,9 @@ the rows that changed, with their weights in `__weight`. To a reader it is one t
 `epoch`. The folder of an epoch is written under another name first, so that it is there as a whole
 or not at all. What is there says how far the log is.
 
-A log that begins again has a folder with everything, `epoch=9`, in which a file `_snapshot` says
-so. The epochs before are moved out of the table, to `_before_epoch_9`. So in the table the weights
-still add up to the output.
+A log that begins again starts with all rows, in a folder `epoch=9` that also holds an empty file
+`_snapshot`. The earlier epochs move out of the table, to `_before_epoch_9`. So the weights in the
+table still add up to the output.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ebbflow.zset import ZSet
 
 EPOCH = "epoch"
 SNAPSHOT = "_snapshot"
-"""The name of an empty file: the folder that has it begins the log, with everything."""
+"""The name of an empty file in the folder that begins a log with all rows."""
 _FOLDER = re.compile(rf"{EPOCH}=(\d+)")
 PathLike = str | os.PathLike[str]
 

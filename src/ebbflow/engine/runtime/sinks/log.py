@@ -65,8 +65,8 @@ class ChangeLog:
         return kept if needed is None else min(kept, needed)
 
     def begin(self, output: str, among: Iterable[str]) -> None:
-        """Begin with an output that the log does not have: it did not change in the epochs that
-        the log has for the outputs `among` which it is."""
+        """Enter an output that is new in the log: it did not change in the epochs that are logged
+        for the outputs `among` it."""
         row_type = {output: self.types[output]}
         known = logged(self.store, row_type)
         for epoch in logged(self.store, {name: self.types[name] for name in among}):

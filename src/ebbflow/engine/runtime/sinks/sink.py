@@ -74,9 +74,8 @@ class Sink:
         self.publish(epoch, value)
 
     def restart(self, epoch: int, value: Any) -> None:
-        """Replace all rows of the target by those that there are at an epoch, with their weights:
-        after `view.restart_sink`. When this returns, the sink has had all epochs up to this one. It
-        is called again after a crash, perhaps for a later epoch.
+        """Replace all rows of the target by the rows at an epoch, with their weights. The view
+        calls it after `view.restart_sink`, and again after a crash, perhaps for a later epoch.
         """
         name = self.name or type(self).__name__
         raise SinkError(
@@ -180,7 +179,7 @@ class Sinks:
         return lambda: self.end(name)
 
     def restart(self, name: str) -> None:
-        """Have a sink begin again with everything: at once, or when it is added."""
+        """Begin a sink again with all rows: at once, or when it is added."""
         with self._lock:
             if under_way(Sinks.deliver, self):
                 raise CompositionError(

@@ -65,7 +65,7 @@ class ViewWithSinks(Public):
         raise NotImplementedError
 
     def _whole_entry(self) -> Entry:
-        """The outputs as they are, as an entry of an epoch that made them of nothing."""
+        """All rows of the outputs, as the entry of an epoch that inserts them."""
         raise NotImplementedError
 
     def _notes(self) -> Mapping[str, Any]:
@@ -169,12 +169,11 @@ class ViewWithSinks(Public):
         return {} if self._sinks is None else dict(self._sinks.done)
 
     def restart_sink(self, name: str) -> None:
-        """Have a sink begin again: the rows of its target are replaced by those of the output. It
-        happens at once where the sink was added in this run, and else when it is added.
+        """Begin a sink again: replace the rows of its target by the rows of the output. The view
+        does so at once if the sink was added in this run, else when it is added.
 
-        A sink that cannot go on needs it, as after a change of the program that it cannot be given,
-        and a target that others have changed. What that means for each kind of sink, and what
-        `ebbflow state restart-sink` does, is in `docs/howto/sinks.md`.
+        Use it for a sink that cannot go on after a change of the program, and for a target that
+        somebody edited. `docs/howto/sinks.md` says what it does for each kind of sink.
 
         >>> import ebbflow as ef
         >>> view = ef.Input("words", str).run()

@@ -258,8 +258,8 @@ def end_sink(files: Files, name: str) -> None:
 
 
 def restart_sink(files: Files, name: str) -> int:
-    """Have a sink begin again when it is added the next time: its target is rewritten. Gives the
-    epoch from which on changes are kept for it. Nobody may have the state open."""
+    """Note that a sink rewrites its target when it is added the next time, and return the epoch of
+    the state. No view may have the state open."""
     require_state(files)
     files.lock()
     try:

@@ -323,8 +323,8 @@ class ReadOutput:
 
 @dataclass(frozen=True)
 class ReadFormer:
-    """The rows of an output that another program has left, whose hashes are in one range, as the
-    state says; one task has them all where they are computed at once."""
+    """The rows that another program has left in an output, of one range of hashes. If they must be
+    computed at once, one task does that."""
 
     job: EpochJob
     name: str

@@ -6,8 +6,8 @@ with its manifest, so an epoch and its changes become so together:
     {epoch: {output: [[file, rows], ...]}}    or None for an output of which everything is new and
                                               nobody wrote it down: it is its value at that epoch
 
-What a changed program changes in an output, as it is opened, is the difference of the output at
-that epoch and at the one before, as the old program left it. Both epochs are kept, and tasks read
+The epoch that opens a changed program changes an output by the difference between its new rows and
+the rows that the old program left. Both epochs are kept, and tasks read
 them when a sink is given the change. The manifest notes the epoch before:
 
     {epoch: {output: epoch before}}           beside None in the log
@@ -61,7 +61,7 @@ class LoggedDisk(Disk):
 
 
 def read_whole(notes: Mapping[str, Any]) -> set[int]:
-    """The epochs at which outputs are read for the log."""
+    """The epochs that must stay readable for the log."""
     log, differences = notes.get(CHANGES, {}), notes.get(DIFFERENCES, {})
     found = {int(each) for each, said in log.items() if None in said.values()}
     return found.union(*(said.values() for each, said in differences.items() if each in log))
