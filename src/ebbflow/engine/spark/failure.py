@@ -56,7 +56,8 @@ def _refusal_in(text: str) -> EbbflowError | None:
         first, *others = parts["what"]
         count = len(others)
         parts["what"] = first + "".join(map(str.__add__, texts[:count], others))
-        parts["facts"] |= zip(parts.pop("texts"), texts[count:], strict=False)
+        of_row = dict(zip(parts.pop("texts"), texts[count:], strict=False))
+        parts["facts"] = {**of_row, **parts["facts"]}
         return error_of(parts)
     except (ValueError, KeyError, TypeError):
         return None
