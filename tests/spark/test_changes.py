@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install '.[spark]'")
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from ebbflow.engine.runtime.table.arrow import from_arrow
+from ebbflow.engine.spark.output.frames import arrow_of
 from ebbflow.engine.spark.table.frame import frame_of, read
 from ebbflow.engine.spark.table.schema import schema_of
 from ebbflow.errors import ChangeError
@@ -216,6 +216,8 @@ def test_a_wrong_row_fails_the_job_that_reads_it(
     spark: Any, capfd: Any, make: Any, text: str
 ) -> None:
     lazy = read(ORDERS, make(spark))
-    with pytest.raises(PySparkException, match=f"input 'orders': {text}"):
-        lazy.collect()
+    with pytest.raises(ChangeError, match=f"input 'orders': {text}") as caught:
+        arrow_of(lazy)
+    assert caught.value.remedy
+    assert "row" in caught.value.facts or "'before' is null" in caught.value.what
     assert capfd.readouterr().err == ""  # said once, in Python

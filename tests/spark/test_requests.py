@@ -18,6 +18,7 @@ from tests.oracle.random_requests import RandomRequests
 
 import ebbflow as ef
 from ebbflow.change.requests import DeleteKeys, Feed, Request, Upsert
+from ebbflow.engine.runtime.table.libraries import arrow_of
 from ebbflow.engine.runtime.table.untyped import require_types
 from ebbflow.engine.spark.output.frames import zset_of
 from ebbflow.engine.spark.table.schema import schema_of
@@ -121,13 +122,12 @@ def test_oracle_requests_in_a_session(spark: Any, tmp_path: Path, mode: str, see
         keys = Counter(map(source.key, rows_of(change, source.type))) if source.key else {1: 1}
         if max(keys.values(), default=1) > 1:
             return made  # a table of Spark has no order
-        if isinstance(change, Upsert) and change.by is None:
+        if isinstance(change, Upsert) and change.order is None:
             made = ef.upsert(made.rows, made.delete, missing=made.missing)
-        if isinstance(change, Feed):
-            return made.taking(spark.createDataFrame(made.rows))
-        if isinstance(change, DeleteKeys):
-            return made.taking(spark.createDataFrame(made.rows))
-        rows = made.rows.drop_columns(["__weight"])
+        rows = arrow_of(source, made.rows, list)[0]
+        if isinstance(change, (Feed, DeleteKeys)):
+            return made.taking(spark.createDataFrame(rows))
+        rows = rows.drop_columns(["__weight"])
         return made.taking(spark.createDataFrame(rows, schema_of(source.type)))
 
     with program.run(ef.spark(spark, path=tmp_path, mode=mode, buckets=2)) as view:

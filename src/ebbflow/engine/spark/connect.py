@@ -16,8 +16,11 @@ _UNITS = {"B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40, "PiB": 50, "EiB": 
 _CHEAP = {"Project", "Filter", "Relation", "LocalRelation", "InMemoryRelation", "LogicalRDD"}
 _SAME = {
     "abs", "array", "cast", "ceil", "coalesce", "concat", "floor", "greatest", "if", "in",
-    "isnotnull", "isnull", "keys", "least", "length", "lower", "map", "named_struct", "not",
-    "raise_error", "round", "struct", "substring", "trim", "upper", "values",
+    "isnan", "isnotnull", "isnull", "keys", "lambdafunction", "least", "left", "length", "lower",
+    "map", "named_struct", "nanvl", "not", "raise_error", "round", "struct", "substring",
+    "transform", "transform_keys", "transform_values", "trim", "try_cast", "upper", "values",
+    "invoke", "evaluate", "structstojsonevaluator", "some",  # to_json
+    "arraytype", "decimal", "decimaltype", "maptype", "structfield", "structtype",
 }  # fmt: skip
 """Functions that give the same every time; others may, too, and what a text leaves out may not."""
 

@@ -18,7 +18,7 @@ which is one call to Java for all columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.fit import choices_of, fields_of_key
 from ebbflow.engine.runtime.table.layout import wrong_type
 from ebbflow.engine.runtime.values.rules import IN_RANGE
-from ebbflow.engine.spark.failure import SECRET
+from ebbflow.engine.spark.failure import SECRET, refusal_text
 from ebbflow.engine.spark.table.schema import open_type
 from ebbflow.errors import is_redacted, value_text
 from ebbflow.flow.plan import Source
@@ -37,7 +37,9 @@ from ebbflow.record import fields_of
 VALUE_HERE = "{}"
 """Stands for the value in a text about it."""
 SHOWN = 8
-"""The number of columns that an error shows of its row; columns of the key come first."""
+"""The number of columns that an error shows of a row without a key."""
+BESIDE_KEY = 2
+"""The number of columns that an error shows of a row beside its key."""
 _INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 _FLOATS = (t.FloatType, t.DoubleType)
 _SAME: dict[str, tuple[type[t.DataType], ...]] = {
@@ -114,7 +116,7 @@ class FrameFields:
         if not fits(found.dataType, column):
             raise wrong_type(self.source, name, found.dataType.simpleString(), column)
         x = f"{self.within}{quoted(name)}"
-        path = [sql_text(name)]
+        path = [name]
         made = self._value(x, found.dataType, column, path, 0)
         if column.form == "float" and name in fields_of_key(self.source):
             why, remedy = " is part of the key, and NaN", "leave those rows out, or give them a key"
@@ -138,7 +140,8 @@ class FrameFields:
         names = [field.name for field in self.schema if field.name.isidentifier()]
         key = [name for name in names if name in fields_of_key(self.source)]
         names = [*key, *(name for name in names if name not in key)]
-        some = ", ".join(quoted(name) for name in names[: max(SHOWN, len(key))])
+        count = len(key) + BESIDE_KEY if key else SHOWN
+        some = ", ".join(map(quoted, names[:count]))
         return f"to_json(struct({some}), map('ignoreNullFields', 'false'))"
 
     # ---- one value ----
@@ -176,7 +179,7 @@ class FrameFields:
     def _list(self, x: str, found: Any, column: Column, path: list[str], depth: int) -> str:
         item, at = f"x{depth}", f"i{depth}"
         ((_, part),) = column.parts
-        inside = [*path, "'['", f"CAST({at} AS STRING)", "']'"]
+        inside = [*path, "[", Sql(f"CAST({at} AS STRING)"), "]"]
         made = self._value(item, found.elementType, part, inside, depth + 1)
         made = self._present(made, found.containsNull, part, inside)
         return x if made == item else f"transform({x}, ({item}, {at}) -> {made})"
@@ -184,7 +187,7 @@ class FrameFields:
     def _map(self, x: str, found: Any, column: Column, path: list[str], depth: int) -> str:
         key, item = f"k{depth}", f"x{depth}"
         (_, key_part), (_, part) = column.parts
-        inside = [*path, "'['", f"CAST({key} AS STRING)", "']'"]
+        inside = [*path, "[", Sql(f"CAST({key} AS STRING)"), "]"]
         keys = self._value(key, found.keyType, key_part, inside, depth + 1)
         made = self._value(item, found.valueType, part, inside, depth + 1)
         made = self._present(made, found.valueContainsNull, part, inside)
@@ -195,7 +198,7 @@ class FrameFields:
     def _record(self, x: str, found: Any, column: Column, path: list[str], depth: int) -> str:
         fields, same = [], found.fieldNames() == [name for name, _ in column.parts]
         for name, part in column.parts:
-            item, inside = f"{x}.{quoted(name)}", [*path, sql_text(f".{name}")]
+            item, inside = f"{x}.{quoted(name)}", [*path, f".{name}"]
             field = found[name]
             made = self._value(item, field.dataType, part, inside, depth)
             made = self._present(made, field.nullable, part, inside)
@@ -225,10 +228,10 @@ class FrameFields:
 
     def _refused(self, why: str, remedy: str, x: str | None, path: list[str]) -> str:
         before, with_value, after = why.partition(VALUE_HERE)
-        what = [sql_text(f"input {self.source.name!r}: field '"), *path, sql_text(f"'{before}")]
-        what += [_shown(x), sql_text(after)] if x is not None and with_value else []
+        what = [f"input {self.source.name!r}: field '", *path, f"'{before}"]
+        what += [_shown(x), after] if x is not None and with_value else []
         facts = {"row": self.row()} if x is None else {"value": _shown(x), "row": self.row()}
-        return refusing(self.source, f"concat({', '.join(what)})", remedy, **facts)
+        return refusing(self.source, what, remedy, **facts)
 
 
 _Nested = Callable[[FrameFields, str, Any, Column, list[str], int], str]
@@ -254,23 +257,31 @@ _DIGITS: dict[type[t.DataType], int] = {
 }
 
 
-def _shown(x: str) -> str:
-    return sql_text("<value>") if is_redacted() else f"left(CAST({x} AS STRING), 400)"
+def _shown(x: str) -> Sql:
+    return Sql(sql_text("<value>") if is_redacted() else f"left(CAST({x} AS STRING), 400)")
 
 
 # ---- text of SQL ----
 
 
-def refusing(source: Source, what: str, remedy: str, **facts: str) -> str:
-    """SQL that fails the job where it is evaluated. `what` is wrong and the facts are SQL too."""
-    if source.place:
-        facts["created"] = sql_text(source.place)
-    shown = ", ".join(f"'{name}', {text}" for name, text in facts.items())
-    said = (
-        f"'kind', 'ChangeError', 'what', {what}, 'remedy', {sql_text(remedy)}, 'facts', "
-        f"{f'named_struct({shown})' if facts else 'map()'}"
-    )
-    return f"raise_error(concat('{SECRET}', to_json(named_struct({said}))))"
+class Sql(str):
+    """An expression among texts."""
+
+
+def refusing(source: Source, what: Sequence[str], remedy: str, **facts: str) -> str:
+    """SQL that fails the job where it is evaluated. `what` consists of texts and of `Sql` for other
+    texts, and so do the facts."""
+    parts, shown = [""], []
+    for each in what:
+        if isinstance(each, Sql):
+            shown.append(each)
+            parts.append("")
+        else:
+            parts[-1] += each
+    known = {"created": source.place} if source.place else {}
+    begin = sql_text(refusal_text(parts, remedy, known, list(facts)))
+    texts = [f"coalesce({each}, 'null'), '{SECRET}'" for each in (*shown, *facts.values())]
+    return f"raise_error(concat({', '.join([begin, *texts])}))"
 
 
 def quoted(name: str) -> str:

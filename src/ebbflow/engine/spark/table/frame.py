@@ -34,7 +34,7 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
     wrong_type,
 )
-from ebbflow.engine.spark.table.canonical import FrameFields, fits, quoted, refusing, sql_text
+from ebbflow.engine.spark.table.canonical import FrameFields, Sql, fits, quoted, refusing, sql_text
 from ebbflow.errors import is_redacted
 from ebbflow.flow.plan import Source
 
@@ -113,13 +113,13 @@ def _otherwise(
 def no_change(source: Source, column: str, given: str, remedy: str, row: str) -> str:
     """SQL that fails the job: a text should say what happens to a row, and says nothing."""
     said = "'<str>'" if is_redacted() else f"left(coalesce(CAST({given} AS STRING), 'null'), 400)"
-    start, end = sql_text(f"input {source.name!r}: {column} "), "' is no change of a row'"
-    return refusing(source, f"concat({start}, {said}, {end})", remedy, row=row)
+    what = [f"input {source.name!r}: {column} ", Sql(said), " is no change of a row"]
+    return refusing(source, what, remedy, row=row)
 
 
 def refused_text(source: Source, what: str, remedy: str, **facts: str) -> str:
     """SQL that fails the job with a text that is known before it runs."""
-    return refusing(source, sql_text(f"input {source.name!r}: {what}"), remedy, **facts)
+    return refusing(source, [f"input {source.name!r}: {what}"], remedy, **facts)
 
 
 def listed(values: Iterable[str]) -> str:
