@@ -269,8 +269,8 @@ class SqlText(str):
 
 
 def refusing(source: Source, what: Sequence[str], remedy: str, **facts: str) -> str:
-    """SQL that fails the job if it is evaluated. `what` consists of texts, and of `SqlText` for texts
-    of the row. The facts are SQL."""
+    """SQL that fails the job if it is evaluated. `what` consists of texts, and of `SqlText` for
+    those of the row. The facts are SQL."""
     parts, shown = [""], []
     for each in what:
         if isinstance(each, SqlText):
