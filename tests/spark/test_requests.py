@@ -124,7 +124,7 @@ def test_oracle_requests_in_a_session(spark: Any, tmp_path: Path, mode: str, see
             return made  # a table of Spark has no order
         if isinstance(change, Upsert) and change.order is None:
             made = ef.upsert(made.rows, made.delete, missing=made.missing)
-        rows = arrow_of(source, made.rows, list)[0]
+        rows = arrow_of(source, made.rows, list)[0].combine_chunks()
         if isinstance(change, (Feed, DeleteKeys)):
             return made.taking(spark.createDataFrame(rows))
         rows = rows.drop_columns(["__weight"])

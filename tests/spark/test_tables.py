@@ -70,3 +70,24 @@ def test_tables_of_every_library_are_the_same_rows_on_both_engines(
             with pytest.raises(ChangeError) as there:
                 view.step(orders=table)
             assert str(here.value) == str(there.value)
+
+
+@pytest.mark.parametrize("mode", ["driver", "single_task", "staged", "bulk"])
+def test_rows_behind_an_empty_chunk_of_a_table_are_read(
+    spark: Any, mode: Any, tmp_path: Path
+) -> None:
+    """Spark makes a DataFrame without them."""
+    columns = {"id": [[], [1, 2], [], [3]], "city": [[], ["Rome", "Oslo"], [], ["Bari"]]}
+    types = {"id": pa.int64(), "city": pa.string()}
+    table = pa.table({name: pa.chunked_array(each, types[name]) for name, each in columns.items()})
+    table = table.append_column("price", pa.nulls(3, pa.float64()))
+    wanted = [Order(1, "Rome"), Order(2, "Oslo"), Order(3, "Bari")]
+    with ORDERS.run(ef.spark(spark, path=tmp_path, mode=mode, buckets=2)) as view:
+        for change in (table, ef.replace(table), ef.upsert(table)):
+            view.step(orders=change)
+            assert view.zset() == ef.ZSet.of(wanted)
+        moved = spark.createDataFrame([(9, "Rome", 1.0)], "id long, city string, price double")
+        view.step(orders=ef.upsert(moved, delete=table.select(["id"])))
+        assert view.zset() == ef.ZSet.of([Order(9, "Rome", 1.0)])
+        view.step(orders=ef.upsert(table, delete=moved.select("id")))
+        assert view.zset() == ef.ZSet.of(wanted)

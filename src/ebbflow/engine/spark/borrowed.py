@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from threading import RLock, local
 from typing import Any
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
@@ -107,6 +108,18 @@ def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     plan = frame._jdf.queryExecution().logical()
     made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return DataFrame(made, session)
+
+
+# ---- tables ----
+
+
+def frame_of_table(session: SparkSession, table: Any, schema: Any = None) -> DataFrame:
+    """An Arrow table as a DataFrame. Spark would leave out all rows behind a batch without rows."""
+    full = [batch for batch in table.to_batches() if batch.num_rows]
+    whole = pa.Table.from_batches(full, table.schema)
+    return (
+        session.createDataFrame(whole) if schema is None else session.createDataFrame(whole, schema)
+    )
 
 
 # ---- what PySpark prints ----

@@ -179,7 +179,7 @@ class FrameFields:
     def _list(self, x: str, found: Any, column: Column, path: list[str], depth: int) -> str:
         item, at = f"x{depth}", f"i{depth}"
         ((_, part),) = column.parts
-        inside = [*path, "[", Sql(f"CAST({at} AS STRING)"), "]"]
+        inside = [*path, "[", SqlText(f"CAST({at} AS STRING)"), "]"]
         made = self._value(item, found.elementType, part, inside, depth + 1)
         made = self._present(made, found.containsNull, part, inside)
         return x if made == item else f"transform({x}, ({item}, {at}) -> {made})"
@@ -187,7 +187,7 @@ class FrameFields:
     def _map(self, x: str, found: Any, column: Column, path: list[str], depth: int) -> str:
         key, item = f"k{depth}", f"x{depth}"
         (_, key_part), (_, part) = column.parts
-        inside = [*path, "[", Sql(f"CAST({key} AS STRING)"), "]"]
+        inside = [*path, "[", SqlText(f"CAST({key} AS STRING)"), "]"]
         keys = self._value(key, found.keyType, key_part, inside, depth + 1)
         made = self._value(item, found.valueType, part, inside, depth + 1)
         made = self._present(made, found.valueContainsNull, part, inside)
@@ -257,23 +257,23 @@ _DIGITS: dict[type[t.DataType], int] = {
 }
 
 
-def _shown(x: str) -> Sql:
-    return Sql(sql_text("<value>") if is_redacted() else f"left(CAST({x} AS STRING), 400)")
+def _shown(x: str) -> SqlText:
+    return SqlText(sql_text("<value>") if is_redacted() else f"left(CAST({x} AS STRING), 400)")
 
 
 # ---- text of SQL ----
 
 
-class Sql(str):
+class SqlText(str):
     """An expression among texts."""
 
 
 def refusing(source: Source, what: Sequence[str], remedy: str, **facts: str) -> str:
-    """SQL that fails the job where it is evaluated. `what` consists of texts and of `Sql` for other
-    texts, and so do the facts."""
+    """SQL that fails the job if it is evaluated. `what` consists of texts, and of `SqlText` for
+    those of the row. The facts are SQL."""
     parts, shown = [""], []
     for each in what:
-        if isinstance(each, Sql):
+        if isinstance(each, SqlText):
             shown.append(each)
             parts.append("")
         else:

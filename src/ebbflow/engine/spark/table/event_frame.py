@@ -27,6 +27,7 @@ from ebbflow.engine.runtime.table.layout import (
 )
 from ebbflow.engine.runtime.table.libraries import arrow_of
 from ebbflow.engine.runtime.tables import holds_rows
+from ebbflow.engine.spark.borrowed import frame_of_table
 from ebbflow.engine.spark.table.canonical import FrameFields, constant, quoted
 from ebbflow.engine.spark.table.frame import frame_of, no_change, refused_text, shown_type
 from ebbflow.engine.spark.table.schema import open_type, schema_of
@@ -106,14 +107,14 @@ def upsert_frame(source: Source, rows: Any, keys: Any) -> tuple[bool, DataFrame]
     if rows is None:
         return timed, gone
     if not isinstance(rows, DataFrame):
-        rows = gone.sparkSession.createDataFrame(rows, schema_of(source.type, weight=True))
+        rows = frame_of_table(gone.sparkSession, rows, schema_of(source.type, weight=True))
     return timed, rows.unionByName(gone)
 
 
 def _keys_frame(session: SparkSession, source: Source, keys: Any) -> DataFrame:
     """Keys that are here, as a frame with the columns of the key."""
     if holds_rows(keys):
-        return session.createDataFrame(arrow_of(source, keys, list)[0])
+        return frame_of_table(session, arrow_of(source, keys, list)[0])
     fields = key_fields(source)
     if fields is None:
         raise refused(

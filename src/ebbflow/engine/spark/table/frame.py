@@ -34,7 +34,14 @@ from ebbflow.engine.runtime.table.layout import (
     require_columns,
     wrong_type,
 )
-from ebbflow.engine.spark.table.canonical import FrameFields, Sql, fits, quoted, refusing, sql_text
+from ebbflow.engine.spark.table.canonical import (
+    FrameFields,
+    SqlText,
+    fits,
+    quoted,
+    refusing,
+    sql_text,
+)
 from ebbflow.errors import is_redacted
 from ebbflow.flow.plan import Source
 
@@ -113,7 +120,7 @@ def _otherwise(
 def no_change(source: Source, column: str, given: str, remedy: str, row: str) -> str:
     """SQL that fails the job: a text should say what happens to a row, and says nothing."""
     said = "'<str>'" if is_redacted() else f"left(coalesce(CAST({given} AS STRING), 'null'), 400)"
-    what = [f"input {source.name!r}: {column} ", Sql(said), " is no change of a row"]
+    what = [f"input {source.name!r}: {column} ", SqlText(said), " is no change of a row"]
     return refusing(source, what, remedy, row=row)
 
 

@@ -27,7 +27,7 @@ from ebbflow.change.requests import Forget, Request
 from ebbflow.engine.runtime.edits import key_of
 from ebbflow.engine.runtime.events import Edits, Events
 from ebbflow.engine.runtime.table.given import table_of
-from ebbflow.engine.spark.borrowed import plan, unprinted
+from ebbflow.engine.spark.borrowed import frame_of_table, plan, unprinted
 from ebbflow.engine.spark.failure import raise_failure
 from ebbflow.engine.spark.options import SMALL
 from ebbflow.engine.spark.table.schema import schema_of
@@ -172,7 +172,7 @@ class Epochs:
             frames = [in_struct(at, self.frame(name, given[name])) for at, name in enumerate(waits)]
             if sent:
                 table = pa.table({"input": [*sent], "blob": pa.array(sent.values(), pa.binary())})
-                frames.append(self.session.createDataFrame(table))
+                frames.append(frame_of_table(self.session, table))
         if frames:
             rows = reduce(side_by_side, frames).coalesce(1)
         else:
@@ -197,7 +197,7 @@ class Epochs:
         for name, each in given.items():
             if is_sent(each):
                 keys = pa.Table.from_batches(batches(self.sent(job, name, each)))
-                frames.append(self.session.createDataFrame(keys))
+                frames.append(frame_of_table(self.session, keys))
                 continue
             slot = self.replica.machine.inputs[name]
             task = EnterTask(job, slot, name if name in job.by_key else "", each.request)
@@ -275,7 +275,7 @@ class Epochs:
         if given.frame is not None:
             return given.frame
         schema = schema_of(self.replica.plan.sources[name].type, weight=True)
-        return self.session.createDataFrame(self.table(name, given), schema)
+        return frame_of_table(self.session, self.table(name, given), schema)
 
     def empty(self, name: str) -> DataFrame:
         """A frame without rows of an input."""
