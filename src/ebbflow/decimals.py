@@ -31,6 +31,7 @@ from functools import cache, partial
 from typing import Annotated, Any, get_args, get_origin
 
 from ebbflow.errors import AlgebraError, CompositionError
+from ebbflow.keywords import checked
 
 Digits = tuple[int, int] | None
 PLAIN: Digits = None
@@ -50,6 +51,7 @@ _POWER = Context(prec=MOST, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999, traps
 _ZERO, _ONE, _TINY = Decimal(0), Decimal(1), Decimal((0, (1,), -18))
 
 
+@checked
 def decimal(precision: int, scale: int = 0) -> Any:
     """The type of Decimals with at most `precision` digits, exactly `scale` of them after the
     point.

@@ -97,7 +97,7 @@ class UnknownField(CompositionError):
 
 
 class UnknownVerb(CompositionError, AttributeError):
-    """A collection was asked for something it does not have."""
+    """A collection, a view, another object or the module was asked for a name it does not have."""
 
 
 class UnknownArgument(CompositionError, TypeError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import update_wrapper
-from inspect import Parameter, signature
+from inspect import Parameter, iscoroutinefunction, signature
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -21,9 +21,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _SEVERAL, _NAMED = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
 _OURS: dict[str, tuple[str, ...]] = {
-    "by": ("order", "per", "on"),
+    "by": ("order", "per", "on", "of"),
+    "order": ("of",),
     "key": ("on", "order", "per"),
-    "keys": ("on", "per"),
+    "keys": ("on", "per", "key"),
+    **dict.fromkeys(("primary_key", "pk", "index"), ("key",)),
     **dict.fromkeys(("order_by", "orderBy", "sort", "sort_by", "sort_key"), ("order",)),
     **dict.fromkeys(("time", "timestamp", "at", "version"), ("order",)),
     **dict.fromkeys(("partition_by", "partitionBy", "partition", "group_by", "groupBy"), ("per",)),
@@ -34,7 +36,9 @@ _OURS: dict[str, tuple[str, ...]] = {
     "frac": ("fraction",),
     "random_state": ("seed",),
     "strategy": ("direction",),
-    **dict.fromkeys(("return_type", "returns", "returnType", "dtype", "schema"), ("type",)),
+    **dict.fromkeys(
+        ("return_type", "returns", "returnType", "dtype", "schema", "row_type"), ("type",)
+    ),
     **dict.fromkeys(("ignore_missing", "errors", "if_missing"), ("missing",)),
     **dict.fromkeys(("field", "column", "col", "value"), ("of",)),
 }
@@ -66,8 +70,16 @@ def checked(f: F) -> F:
                 raise
             raise refused(f, len(args), named, error) from None
 
+    async def awaited(*args: Any, **named: Any) -> Any:
+        try:
+            begun = f(*args, **named)
+        except TypeError as error:
+            raise refused(f, len(args), named, error) from None
+        return await begun
+
+    called: Any = awaited if iscoroutinefunction(f) else call
     # doctest takes a function for one of the module whose globals it has
-    there = FunctionType(call.__code__, f.__globals__, closure=call.__closure__)
+    there = FunctionType(called.__code__, f.__globals__, closure=called.__closure__)
     return update_wrapper(there, f)  # type: ignore[return-value]
 
 
@@ -78,25 +90,30 @@ def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError)
     given = [each for each in every if each.name != "self"]
     known = [each.name for each in given if each.kind not in (_SEVERAL, _NAMED)]
     shown = Text(", ".join(_written(each) for each in given))
+    call = f.__name__ if f.__name__ != "__init__" else f.__qualname__.split(".")[-2]
     name = next((each for each in named if each not in known), None)
     if name is None or any(each.kind is _NAMED for each in given):
-        what = str(error).removeprefix(f.__qualname__.removesuffix(f.__name__))
+        what = str(error).replace(f"{f.__qualname__}(", f"{call}(", 1)
         more = count - sum([each.kind <= Parameter.POSITIONAL_OR_KEYWORD for each in every])
         apart = [each for each in given if each.kind is each.KEYWORD_ONLY]
-        meant = [each.name for each in apart if each.name not in named][: max(more, 0)]
+        named_only = any(each.kind is _NAMED for each in given)
+        free = [] if named_only else [each.name for each in apart if each.name not in named]
+        meant = free[: max(more, 0)]
         needed = [
             _written(each, needed=True) for each in given
-            if each.default is each.empty or each.name in meant
+            if each.default is each.empty
+            or each.name in meant
+            or (more > 0 and each.kind <= each.POSITIONAL_OR_KEYWORD)
         ]  # fmt: skip
         return UnknownArgument(
-            what, known=shown, created=place(), remedy=f"{f.__name__}({', '.join(needed)})"
+            what, known=shown, created=place(), remedy=f"{call}({', '.join(needed)})"
         )
     near = [each for each in _OURS.get(name, ()) if each in known]
     near = near or get_close_matches(name, known, n=1, cutoff=0.6)
     value = value_text(named[name]) if isinstance(named[name], str) else "..."
     return UnknownArgument(
-        f"{f.__name__}() has no argument {name!r}", known=shown, created=place(),
-        remedy=f"{near[0]}={value}" if near else _positional(f, given, known, named),
+        f"{call}() has no argument {name!r}", known=shown, created=place(),
+        remedy=f"{near[0]}={value}" if near else _positional(call, every, known, named, count),
     )  # fmt: skip
 
 
@@ -109,13 +126,17 @@ def _written(each: Parameter, needed: bool = False) -> str:
     return f"{each.name}=..." if needed and each.kind is each.KEYWORD_ONLY else each.name
 
 
-def _positional(f: Any, given: list[Parameter], known: list[str], named: dict[str, Any]) -> str:
+def _positional(
+    call: str, every: list[Parameter], known: list[str], named: dict[str, Any], count: int
+) -> str:
     """The remedy where a name is like no parameter: values that were meant for the first one,
     such as the key of `get(id=3)`, are given by their position."""
     values = [value for name, value in named.items() if name not in known]
+    given = [each for each in every if each.name != "self"]
     first = given[0] if given else None
-    if first is None or first.name in named or first.default is not first.empty:
-        return "one of these" if known else f"{f.__name__}()"
+    filled = first is not None and (first.name in named or count > len(every) - len(given))
+    if first is None or filled or first.default is not first.empty:
+        return "one of these" if known else f"{call}()"
     if first.kind is _SEVERAL:
-        return f"{f.__name__}({first.name})"
-    return f"{f.__name__}({value_text(values[0] if len(values) == 1 else tuple(values))})"
+        return f"{call}({first.name})"
+    return f"{call}({value_text(values[0] if len(values) == 1 else tuple(values))})"

@@ -12,7 +12,7 @@ from html import escape
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ebbflow.errors import cut, error_text, shown
+from ebbflow.errors import CompositionError, cut, error_text, place, shown
 from ebbflow.record import attributes_of
 from ebbflow.zset import ZSet
 
@@ -41,6 +41,10 @@ def table_of(rows: ZSet[Any], n: int = ROWS) -> Table:
     Table(head=('row', 'weight'), lines=[('ebb', '2'), ('flow', '1')], numbers=(False, True), \
 words='2 of 3 rows')
     """
+    if type(n) is not int:
+        raise CompositionError(
+            f"show({shown(n)}): how many rows is an int", created=place(), remedy="show(20)"
+        )
     first = list(islice(rows.items(), n if n > 0 else 0))
     names = _fields([row for row, _ in first])
     weighed = any(weight != 1 for _, weight in first)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ebbflow.keywords import checked
 from ebbflow.operator.window import (
     Decay,
     DenseRank,
@@ -44,6 +45,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+@checked
 def row_number() -> RowNumber:
     """The number of each row in its order, from 1; for `over(...)`.
 
@@ -58,67 +60,80 @@ def row_number() -> RowNumber:
     return RowNumber()
 
 
+@checked
 def rank() -> Rank:
     """One more than how many rows come before; rows at the same place have the same rank."""
     return Rank()
 
 
+@checked
 def dense_rank() -> DenseRank:
     """As `rank`, without gaps: one more than how many different places come before."""
     return DenseRank()
 
 
+@checked
 def percent_rank() -> PercentRank:
     """The rank as a part of all rows, from 0.0 to 1.0."""
     return PercentRank()
 
 
+@checked
 def ntile(n: int) -> Ntile:
     """Which of `n` parts of about the same size a row is in, from 1."""
     return Ntile(n)
 
 
+@checked
 def lag(of: Key, k: int = 1, default: Any = None) -> Lag:
     """The value of the row `k` rows before, `default` where there is none."""
     return Lag(of, k, default)
 
 
+@checked
 def lead(of: Key, k: int = 1, default: Any = None) -> Lead:
     """The value of the row `k` rows behind, `default` where there is none."""
     return Lead(of, k, default)
 
 
+@checked
 def first_value(of: Key) -> NthValue:
     """The value of the first row of the key."""
     return NthValue(of, 1)
 
 
+@checked
 def last_value(of: Key) -> NthValue:
     """The value of the last row of the key (and not, as in SQL by default, of this row)."""
     return NthValue(of, -1)
 
 
+@checked
 def nth_value(of: Key, n: int) -> NthValue:
     """The value of the `n`-th row of the key, from 1; from the end where `n` is negative."""
     return NthValue(of, n)
 
 
+@checked
 def fill_forward(of: Key) -> FillForward:
     """The last value that is not None, of this row or one before."""
     return FillForward(of)
 
 
+@checked
 def island(gap: Any = 1) -> Island:
     """Where the run of rows starts that a row is in; a run ends where the next row is further than
     `gap`."""
     return Island(gap)
 
 
+@checked
 def island_number(gap: Any = 1) -> IslandNumber:
     """The number of the run of rows that a row is in, from 1."""
     return IslandNumber(gap)
 
 
+@checked
 def decay(of: Key, half_life: Any) -> Decay:
     """The sum so far, in which a value counts half as much after every `half_life`."""
     return Decay(of, half_life)

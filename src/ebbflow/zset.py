@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, install
+from ebbflow.keywords import checked
 from ebbflow.names import ZSET
 from ebbflow.nan import one_nan, with_one_nan
 from ebbflow.public import answered
@@ -78,7 +79,7 @@ class ZSet(Generic[R]):
         get = total.get
         row: R | None = None
         try:
-            for row in rows:
+            for row in _iterable(rows):
                 total[row] = get(row, 0) + 1
         except TypeError:
             _require_hashable(row)
@@ -445,11 +446,20 @@ def _export(call: str) -> Any:
         raise CompositionError(f"{call} needs {error.name}", remedy=install("durable")) from error
 
 
+def _iterable(rows: Any) -> Iterable[Any]:
+    if not isinstance(rows, Iterable):
+        raise AlgebraError(
+            "a Z-set is made of rows, or of rows with weights", given=rows,
+            remedy="ZSet.of([row, ...]), or ZSet({row: weight})",
+        )  # fmt: skip
+    return rows
+
+
 def _pairs(weights: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(weights, (ZSet, Mapping)):
         yield from weights.items()
         return
-    for item in weights:
+    for item in _iterable(weights):
         if not isinstance(item, (tuple, list)) or len(item) != 2:
             raise AlgebraError(
                 "a Z-set is made of (row, weight) pairs",
@@ -512,6 +522,7 @@ ZSETS: Monoid[ZSet[Any]] = _of_rows(name="ZSETS", negate=operator.neg)
 BAGS: Monoid[ZSet[Any]] = _of_rows(name="BAGS", cancel=_minus_bag)
 
 
+@checked
 def linear(
     f: Callable[[Any], G], group: Monoid[G], *, name: str = ""
 ) -> Homomorphism[ZSet[Any], G]:

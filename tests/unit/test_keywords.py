@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import pickle
 from collections.abc import Callable
@@ -73,6 +74,34 @@ def test_a_type_error_inside_a_function_is_left_as_it_is() -> None:
     with pytest.raises(TypeError, match="can only concatenate") as error:
         add("a")
     assert not isinstance(error.value, UnknownArgument)
+
+
+def test_an_async_method_stays_one_and_checks_its_arguments() -> None:
+    view: Any = ORDERS.run()
+    assert inspect.iscoroutinefunction(view.astep)
+    assert asyncio.run(view.astep(orders=[Order(1, "Rome", 3)])) == ef.ZSet.of(
+        [Order(1, "Rome", 3)]
+    )
+    with pytest.raises(UnknownArgument, match=r"astep\(\) takes"):
+        asyncio.run(view.astep(1, 2, 3))
+
+
+def test_a_method_with_free_keywords_checks_its_positions() -> None:
+    with pytest.raises(UnknownArgument) as error:
+        ORDERS.with_fields("price * 2")
+    assert error.value.remedy == "with_fields(name=...)"
+    with pytest.raises(UnknownArgument) as error:
+        ORDERS.run().step({}, {})
+    assert error.value.remedy == "step(changes, name=...)"
+
+
+def test_a_value_with_the_name_of_a_field_goes_to_its_place() -> None:
+    view: Any = ORDERS.run()
+    for of in (view, view["output"], view.input("orders")):
+        with pytest.raises(UnknownArgument) as error:
+            of.get(id=3)
+        assert error.value.remedy == "get(3)"
+        assert error.value.what == "get() has no argument 'id'"
 
 
 def test_a_checked_verb_has_its_signature_its_text_and_its_name() -> None:

@@ -111,7 +111,8 @@ def test_remedy_for_a_name(ask: Callable[[], object], remedy: str) -> None:
     assert isinstance(error.value, CompositionError)
 
 
-def test_module_that_is_not_imported_yet_says_how() -> None:
+def test_module_that_is_not_imported_yet_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ef, "cli_compile", raising=False)
     with pytest.raises(UnknownVerb) as error:
         ef.cli_compile
     assert error.value.remedy == "import ebbflow.cli_compile"

@@ -135,6 +135,7 @@ def upsert(
     >>> view.step(orders=ef.upsert([Order(1, 11), Order(3, 30)], delete=[2]))
     ZSet({Order(id=1, price=10): -1, Order(id=1, price=11): 1, Order(id=3, price=30): 1, Order(id=2, price=20): -1})
     """  # noqa: E501
+    require_bool("upsert", "parse", parse)
     _one_of("upsert", "missing", missing, (ERROR, IGNORE))
     _one_of("upsert", "duplicates", duplicates, (ERROR, LAST))
     return Upsert(rows, delete, missing, duplicates, order, parse)
@@ -157,6 +158,7 @@ def delete(keys: Any, *, at: Any = None, missing: str = ERROR, parse: bool = Fal
     >>> view.step(words=ef.delete([4, 5], missing="ignore"))
     ZSet({'flow': -1})
     """
+    require_bool("delete", "parse", parse)
     _one_of("delete", "missing", missing, (ERROR, IGNORE))
     return DeleteKeys(keys, at, missing, parse)
 
@@ -184,6 +186,7 @@ def replace_rows(
     >>> view.step(words=ef.replace(["moon"], where=lambda word: len(word) == 4))
     ZSet({'moon': 1, 'tide': -1})
     """
+    require_bool("replace", "parse", parse)
     return ReplaceRows(rows, where, parse)
 
 
@@ -225,6 +228,7 @@ def feed(
     >>> view.step(orders=ef.feed(gone, op="kind", insert="I", update="U", delete="D"))
     ZSet({Order(id=1, price=12): -1})
     """
+    require_bool("feed", "parse", parse)
     _one_of("feed", "missing", missing, (ERROR, IGNORE))
     values = _several(insert), _several(update), _several(delete)
     if op is None and any(values):
@@ -275,4 +279,12 @@ def _one_of(verb: str, option: str, given: Any, known: tuple[str, ...]) -> None:
             f"{verb}: {option} is {' or '.join(map(repr, known))}",
             given=given,
             remedy=f"{option}={known[-1]!r}",
+        )
+
+
+def require_bool(verb: str, option: str, given: Any) -> None:
+    """Refuse a value that is neither True nor False for an option."""
+    if type(given) is not bool:
+        raise ChangeError(
+            f"{verb}: {option} is True or False", given=given, remedy=f"{option}=True"
         )

@@ -18,6 +18,7 @@ from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.flow.source import Input
 from ebbflow.flow.within import TIME_CLASSES
+from ebbflow.keywords import checked
 from ebbflow.record import fields_of, name_of, record
 
 
@@ -49,6 +50,7 @@ def _only(row: Any) -> int:
     return 0
 
 
+@checked
 def clock(name: str, type: Any = int) -> Clock:
     """The time, as an input of one row `Clock(now)`: an int, a float, a date or a datetime.
 

@@ -19,6 +19,7 @@ from ebbflow.flow.plan import Node
 from ebbflow.flow.plan.compare import Comparison, ScalarFilter
 from ebbflow.flow.rewrite.traced import of_side, written
 from ebbflow.fn import Fn
+from ebbflow.keywords import checked
 from ebbflow.record import name_of
 
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!=", "==": "=="}
@@ -41,6 +42,7 @@ def _inequality(sign: str, left: Any, right: Any) -> Inequality:
     return Inequality(left, sign, left if right is None else right)
 
 
+@checked
 def lt(left: Any, right: Any = None) -> Inequality:
     """For `join(where=...)`: a part of the left row is less than one of the right row, by default
     the same. A part is a field or a function of a row. None compares with nothing, as in SQL;
@@ -56,6 +58,7 @@ def lt(left: Any, right: Any = None) -> Inequality:
     return _inequality("<", left, right)
 
 
+@checked
 def le(left: Any, right: Any = None) -> Inequality:
     """For `join(where=...)`: the part of the left row is at most that of the right row; see `lt`.
 
@@ -65,6 +68,7 @@ def le(left: Any, right: Any = None) -> Inequality:
     return _inequality("<=", left, right)
 
 
+@checked
 def gt(left: Any, right: Any = None) -> Inequality:
     """For `join(where=...)`: the part of the left row is greater than that of the right row; see
     `lt`.
@@ -75,6 +79,7 @@ def gt(left: Any, right: Any = None) -> Inequality:
     return _inequality(">", left, right)
 
 
+@checked
 def ge(left: Any, right: Any = None) -> Inequality:
     """For `join(where=...)`: the part of the left row is at least that of the right row; see `lt`.
 
@@ -84,6 +89,7 @@ def ge(left: Any, right: Any = None) -> Inequality:
     return _inequality(">=", left, right)
 
 
+@checked
 def ne(left: Any, right: Any = None) -> Inequality:
     """For `join(where=...)`: the part of the left row is another than that of the right row; see
     `lt`.
@@ -94,6 +100,7 @@ def ne(left: Any, right: Any = None) -> Inequality:
     return _inequality("!=", left, right)
 
 
+@checked
 def between(left: Any, low: Any, high: Any) -> tuple[Inequality, Inequality]:
     """For `join(where=...)`: the part of the left row is between two of the right row, the ends
     included; see `lt`.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbflow.fn import Fn
+from ebbflow.keywords import checked
 from ebbflow.ordering import Reversed
 
 
@@ -28,6 +29,7 @@ class Descending:
         return f"desc({self.part!r})"
 
 
+@checked
 def desc(part: Any) -> Descending:
     """A part of a row in descending order: the greatest first, also among texts, and beside parts
     that ascend. It goes wherever an order is asked for: `limit(order=...)`, `top_k(order=...)`.

@@ -20,6 +20,7 @@ from ebbflow.flow.result_types import result_type
 from ebbflow.flow.results import given
 from ebbflow.flow.windows import Time, check_times
 from ebbflow.fn import Fn
+from ebbflow.keywords import checked
 from ebbflow.reducer import Reducer, count
 from ebbflow.typevars import V, V_contra
 
@@ -35,6 +36,7 @@ class Awaited(Generic[V_contra]):
     unless: Any = None
 
 
+@checked
 def once(condition: Condition[V], *, unless: Condition[V] | None = None) -> Awaited[V]:
     """A step of a pattern that one row takes, as a condition alone is; with `unless`, a row for
     which that is true ends a match that waits for this step.
@@ -53,6 +55,7 @@ def once(condition: Condition[V], *, unless: Condition[V] | None = None) -> Awai
     return Awaited(condition, None, unless)
 
 
+@checked
 def many(
     condition: Condition[V], reducer: Reducer[V] | None = None, *,
     unless: Condition[V] | None = None,

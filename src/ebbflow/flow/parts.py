@@ -92,6 +92,8 @@ def field(shape: str, node: Node, name: str, *, instead: Instead | None = None) 
         created    <doctest ebbflow.flow.parts.field[1]>:1
         try        group_by("city")
     """
+    if not isinstance(name, str):
+        refuse(f"{shape.format(repr(name))}: {name!r} is no field name", shape.format('"field"'))
     fields = fields_of(node.type)
     if fields is None:
         if node.type in attributes.PLAIN and not hasattr(node.type, name):
@@ -287,6 +289,8 @@ def key(shape: str, node: Node, given: tuple[Any, ...], named: Mapping[str, Any]
         plain(shape, flat[0])
         return GroupKey(part(shape, node, flat[0]), {"key": part_type(node, flat[0])})
     parts = named_parts(shape, node, given, named)
+    if not parts:
+        refuse(f"{shape.format('')}: no key is given", "a field, or a function of the row")
     whole = tuple(parts.values()) if len(parts) > 1 else next(iter(parts.values()))
     return GroupKey(
         part(shape, node, whole), {name: part_type(node, each) for name, each in parts.items()}

@@ -17,6 +17,7 @@ from ebbflow.flow.parts import Part, refuse, row_type
 from ebbflow.flow.plan import Node, Plan
 from ebbflow.flow.rewrite.tighten import leaving
 from ebbflow.flow.running import explain, named_options, node_text, plan_html, planned, run
+from ebbflow.keywords import checked
 from ebbflow.names import PROGRAM
 from ebbflow.public import Public
 from ebbflow.typevars import T, U
@@ -75,6 +76,7 @@ class Program(Public):
         return f"<program of {', '.join(f'{name}: {node_text(node)}' for name, node in outputs)}>"
 
 
+@checked
 def program(**outputs: Collection[Any]) -> Program:
     """Several collections as one program, each output under its name.
 
@@ -94,6 +96,7 @@ def program(**outputs: Collection[Any]) -> Program:
 def empty(type: type[T]) -> Collection[T]: ...
 @overload
 def empty(type: object = ...) -> Collection[Any]: ...
+@checked
 def empty(type: Any = Any) -> Collection[Any]:
     """A collection of this type that has no rows, ever.
 
@@ -104,6 +107,7 @@ def empty(type: Any = Any) -> Collection[Any]:
     return Collection(joins.nothing(row_type("empty({})", type)))
 
 
+@checked
 def iterate(
     start: Collection[T], body: Callable[[Collection[T]], Collection[U]], *,
     rounds: int | None = None, limit: int = loops.LIMIT, priority: Part[T] | None = None,
@@ -119,6 +123,7 @@ def iterate(
     return start.iterate(body, rounds=rounds, limit=limit, priority=priority)
 
 
+@checked
 def fixpoint(
     body: Callable[..., Mapping[str, Collection[Any]]], /, *, rounds: int | None = None,
     limit: int = loops.LIMIT, priority: Mapping[str, Part] | None = None, **starts: Collection[Any],

@@ -13,6 +13,7 @@ from ebbflow.flow.parts import Part, part, plain, refuse, row_type
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import classes, fields_held
 from ebbflow.flow.windows import check_times
+from ebbflow.keywords import checked
 from ebbflow.record import attributes_of, fields_of, name_of, no_row_type, record_of
 from ebbflow.reducer.row import key_text
 from ebbflow.typevars import T_co
@@ -79,6 +80,7 @@ class Input(Collection[T_co]):
         sequence: Part[Any] | None = None, *, renamed: Mapping[str, str] | None = None,
         time: str | None = None, lateness: Any = None,
     ) -> None: ...  # fmt: skip
+    @checked
     def __init__(
         self, name: str, type: Any = Any, key: Any = None, sequence: Any = None, *,
         renamed: Mapping[str, str] | None = None, time: str | None = None, lateness: Any = None,
@@ -160,6 +162,11 @@ def checked_names(
 ) -> tuple[tuple[str, str], ...]:
     """The old and new names of fields, which must lead to fields that there are."""
     fields = attributes_of(row_type) or {}
+    if not isinstance(renamed, Mapping):
+        refuse(
+            f"Input({name!r}, renamed={renamed!r}): that is no mapping of names",
+            'renamed={"old": "new"}',
+        )
     for old, now in renamed.items():
         seen = {old}
         while now in renamed and now not in seen:

@@ -7,11 +7,13 @@ from typing import Any
 
 from ebbflow.flow.parts import refuse
 from ebbflow.flow.types import classes
+from ebbflow.keywords import checked
 from ebbflow.record import name_of
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.row import getter, itself
 
 
+@checked
 def typed(hint: Any, f: Any) -> Any:
     """The same function, field or reducer, with the type of what it gives.
 

@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.decimals import Digits
+from ebbflow.keywords import checked
 from ebbflow.nan import one_nan
 from ebbflow.reducer import exact
 from ebbflow.reducer.hashed import Map, tally, tally_all
@@ -134,6 +135,7 @@ def _adding(of: Key | None, result: str, shown: Callable[..., Any]) -> Inline:
     )
 
 
+@checked
 def count(of: Key[V] | None = None) -> Reducer[V]:
     """How many rows there are; with `of`, how many whose value is not None.
 
@@ -149,6 +151,7 @@ def count(of: Key[V] | None = None) -> Reducer[V]:
     )  # fmt: skip
 
 
+@checked
 def sum(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
     """The sum, exact for ints, floats, Decimals, Fractions and timedeltas; see
     `ebbflow.reducer.exact`. A program sets the `digits` of a sum of Decimals, by their type.
@@ -173,6 +176,7 @@ def _named(digits: Digits) -> dict[str, Any]:
     return {} if digits is None else {"digits": digits}
 
 
+@checked
 def mean(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
     """The mean: the exact sum by the count, rounded once. A program sets the `digits` of a mean of
     Decimals, by their type.
@@ -210,6 +214,7 @@ def shown_if_any(acc: Any) -> Any:
     return acc[1] if acc[0] else None
 
 
+@checked
 def naive_sum(of: Key[V] | None = None) -> Reducer[V]:
     """The sum by `+` and `-` alone: fast, and right only for numbers that do not round.
 
@@ -258,6 +263,7 @@ def _counts(made: Any, of: Key | None, result: Any) -> AnyReducer:
     )  # fmt: skip
 
 
+@checked
 def count_distinct(of: Key[V] | None = None) -> Reducer[V]:
     """How many different values there are.
 
@@ -269,6 +275,7 @@ def count_distinct(of: Key[V] | None = None) -> Reducer[V]:
     return _counts((count_distinct, arguments(of)), of, len)
 
 
+@checked
 def histogram(of: Key[V] | None = None) -> Reducer[V]:
     """How often each value is there, as a mapping that can be a row itself.
 
@@ -280,6 +287,7 @@ def histogram(of: Key[V] | None = None) -> Reducer[V]:
     return _counts((histogram, arguments(of)), of, None)
 
 
+@checked
 def set_of(of: Key[V] | None = None) -> Reducer[V]:
     """The different values, as a frozenset.
 
@@ -319,6 +327,7 @@ def _voting(made: Any, of: Key | None, result: Any) -> AnyReducer:
     )  # fmt: skip
 
 
+@checked
 def bool_and(of: Key[V] | None = None) -> Reducer[V]:
     """Whether every value is true; None of nothing.
 
@@ -330,6 +339,7 @@ def bool_and(of: Key[V] | None = None) -> Reducer[V]:
     return _voting((bool_and, arguments(of)), of, _all)
 
 
+@checked
 def bool_or(of: Key[V] | None = None) -> Reducer[V]:
     """Whether any value is true; None of nothing.
 
@@ -363,6 +373,7 @@ def _xor_restored(stored: tuple[Any, ...]) -> tuple[Any, ...]:
     return (_XOR.unpack(stored[0]),) if type(stored[0]) is bytes else stored
 
 
+@checked
 def bit_xor(of: Key[V] | None = None) -> Reducer[V]:
     """All ints combined by exclusive or, each its own inverse; None of nothing.
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ebbflow.decimals import PLAIN, of_ratio
+from ebbflow.keywords import checked
 from ebbflow.nan import is_nan
 from ebbflow.reducer import exact, moments
 from ebbflow.reducer.inline import Inline, called
@@ -66,6 +67,7 @@ def _product(acc: tuple[int, ...]) -> Any:
     return exactly if fractions else int(exactly)
 
 
+@checked
 def product(of: Key[V] | None = None) -> Reducer[V]:
     """The product of ints, floats, Fractions or Decimals, exact and rounded once; zeros are
     counted, so that they can leave again.
@@ -120,6 +122,7 @@ def _calls(of: Key | None, shown: Any) -> Inline:
     return calls._replace(stored=moments.stored, restored=moments.restored)
 
 
+@checked
 def variance(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     """The variance of a sample, or with `ddof=0` of a whole population; exact, rounded once.
 
@@ -136,6 +139,7 @@ def variance(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     )  # fmt: skip
 
 
+@checked
 def stddev(of: Key[V] | None = None, *, ddof: int = 1) -> Reducer[V]:
     """The standard deviation: the root of the exact variance, rounded once.
 
@@ -167,6 +171,7 @@ def _paired(made: Any, x: Key, y: Key, size: int, terms: moments.Terms, result: 
     )  # fmt: skip
 
 
+@checked
 def covariance(x: Key[V], y: Key[V], *, ddof: int = 1) -> Reducer[V]:
     """The covariance of two parts of a row; rows where either is None are skipped.
 
@@ -184,6 +189,7 @@ def _weighted(acc: moments.Moments) -> Any:
     return moments.shown(acc, total / weight if weight else None)
 
 
+@checked
 def weighted_mean(of: Key[V], weight: Key[V]) -> Reducer[V]:
     """The mean of `of`, each counted `weight` times; None where the weights add up to zero.
 

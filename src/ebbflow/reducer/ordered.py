@@ -17,6 +17,7 @@ from typing import Any
 from ebbflow import decimals
 from ebbflow.decimals import PLAIN, Digits
 from ebbflow.errors import AlgebraError, cause_of, value_text
+from ebbflow.keywords import checked
 from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.exact import MICROSECOND, rounded, span
 from ebbflow.reducer.inline import gathered
@@ -76,6 +77,7 @@ def _last(tree: Tree[Any]) -> Any:
     return tree.last if tree.size else None
 
 
+@checked
 def min(of: Key[V] | None = None) -> Reducer[V]:
     """The smallest value; NaN, also inside a tuple, is greater than every other.
 
@@ -88,6 +90,7 @@ def min(of: Key[V] | None = None) -> Reducer[V]:
     return _sorted((min, arguments(of)), of, _first, "distributive")
 
 
+@checked
 def max(of: Key[V] | None = None) -> Reducer[V]:
     """The greatest value; NaN, also inside a tuple, is greater than every other.
 
@@ -103,6 +106,7 @@ def _best(k: int, smallest: bool, tree: Tree[Any]) -> tuple[Any, ...]:
     return tuple(tree.smallest(k) if smallest else tree.largest(k))
 
 
+@checked
 def top_k(k: int, of: Key[V] | None = None, *, smallest: bool = False) -> Reducer[V]:
     """The k greatest values, or smallest, best first; fewer where there are fewer.
 
@@ -112,7 +116,9 @@ def top_k(k: int, of: Key[V] | None = None, *, smallest: bool = False) -> Reduce
     ((9, 9), (3, 4))
     """
     if type(k) is not int or k < 1:
-        raise AlgebraError(f"top_k({k!r}): how many must be an int of at least 1")
+        raise AlgebraError(
+            f"top_k({k!r}): how many must be an int of at least 1", remedy="top_k(3, of)"
+        )
     named = {"smallest": True} if smallest else {}
     return _sorted((top_k, arguments(k, of), named), of, partial(_best, k, smallest), "algebraic")
 
@@ -209,6 +215,7 @@ def fraction(q: Any) -> Fraction:
     return Fraction(str(q)) if isinstance(q, float) else Fraction(q)
 
 
+@checked
 def median(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
     """The value in the middle, or half-way between the two there. A program sets the `digits` of a
     median of Decimals, by their type.
@@ -223,6 +230,7 @@ def median(of: Key[V] | None = None, *, digits: Digits = None) -> Reducer[V]:
     return _sorted((median, arguments(of), named), of, found, "holistic")
 
 
+@checked
 def quantile(
     q: float, of: Key[V] | None = None, *, discrete: bool = False, digits: Digits = None
 ) -> Reducer[V]:
@@ -245,6 +253,7 @@ def _rank(value: Any, tree: Tree[Any]) -> int:
     return 1 + tree.rank(value)
 
 
+@checked
 def rank(value: Any, of: Key[V] | None = None) -> Reducer[V]:
     """The place that `value` has, or would have, among the values: 1 if none is smaller.
 

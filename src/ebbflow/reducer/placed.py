@@ -101,6 +101,7 @@ def _listed(tree: Tree[Any]) -> tuple[Any, ...]:
     return tuple(chain.from_iterable(repeated(x, n) for x, n in tree))
 
 
+@checked
 def collect(of: Key[V] | None = None) -> Reducer[V]:
     """All values, sorted, as a tuple. Values of any types: what Python cannot compare is ordered by
     type (see `ebbflow.ordering`).
@@ -177,6 +178,7 @@ def _mode(acc: Modes) -> Any:
     return acc[1].first[1] if acc[1].size else None
 
 
+@checked
 def mode(of: Key[V] | None = None) -> Reducer[V]:
     """The most frequent value; of several, the smallest.
 

@@ -32,6 +32,7 @@ from ebbflow.algebra import Monoid
 from ebbflow.algebra.value import blank, function_name, is_async
 from ebbflow.change import BAG
 from ebbflow.errors import AlgebraError, ChangeError, Text, place
+from ebbflow.keywords import checked
 from ebbflow.reducer.row import Key, key_text
 from ebbflow.typevars import A, R, V, V_contra
 from ebbflow.zset import ZSETS, ZSet
@@ -111,6 +112,7 @@ class Reducer(Generic[V_contra, A, R]):
 
     type: Any = None
 
+    @checked
     def __init__(
         self,
         init: Any,
@@ -132,7 +134,10 @@ class Reducer(Generic[V_contra, A, R]):
         made: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]] | None = None,
     ) -> None:
         if not callable(add):
-            raise AlgebraError(f"add must be a function of an accumulator and a row, not {add!r}")
+            raise AlgebraError(
+                f"add must be a function of an accumulator and a row, not {add!r}",
+                remedy="Reducer(0, lambda total, row: total + row.price)",
+            )
         at_once(init, add, remove, merge, result, repeat)
         if aggregate and aggregate not in CLASSES:
             raise AlgebraError(
@@ -253,6 +258,7 @@ class Reducer(Generic[V_contra, A, R]):
 
     # ---- reducers from reducers ----
 
+    @checked
     def on(self, *of: Key[V]) -> Reducer[V, A, R]:
         """The same of a part of each row: a field, several as a tuple, or a function.
 
@@ -263,6 +269,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return on(self, *of)
 
+    @checked
     def where(self, predicate: Key[V]) -> Reducer[V, A, R]:
         """The same of those rows only for which `predicate(row)`, or a field, is true.
 
@@ -273,6 +280,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return where(self, predicate)
 
+    @checked
     def then(self, f: Callable[[R], V]) -> Reducer[V_contra, A, V]:
         """The same with `f` of the result shown.
 
@@ -283,6 +291,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return then(self, f)
 
+    @checked
     def by(self, *key: Key[V]) -> Reducer[V]:
         """One result for each key among the rows, as a mapping.
 
@@ -308,6 +317,7 @@ class Reducer(Generic[V_contra, A, R]):
 
     # ---- reducers in programs ----
 
+    @checked
     def processor(
         self, *key: Key, source: Monoid[ZSet[Any]] = ZSETS
     ) -> Processor[ZSet[Any], ZSet[Any]]:
@@ -323,6 +333,7 @@ class Reducer(Generic[V_contra, A, R]):
 
         return Reducing(self, key, source)
 
+    @checked
     def operator(self, *key: Key) -> Operator[ZSet[Any], ZSet[Any], Any, Any]:
         """A differential operator: a bag in; out comes the bag of `(key, result)`.
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ebbflow.errors import AlgebraError
 from ebbflow.hashing import stable_hash
+from ebbflow.keywords import checked
 from ebbflow.nan import is_nan, one_nan
 from ebbflow.reducer.hashed import Map, tally
 from ebbflow.reducer.library import arguments, ready, tally_merge
@@ -112,6 +113,7 @@ class _Cells:
         return round(raw)
 
 
+@checked
 def approx_count_distinct(
     of: Key[V] | None = None, *, exact: int = 256, bits: int = 11
 ) -> Reducer[V]:
@@ -127,8 +129,12 @@ def approx_count_distinct(
     >>> 9_500 < approx_count_distinct()(range(10_000)) < 10_500
     True
     """
-    if not (4 <= bits <= 18 and 0 <= exact < 1 << bits):
-        raise AlgebraError("a sketch needs 4 <= bits <= 18 and 0 <= exact < 2**bits")
+    whole = type(bits) is int and type(exact) is int
+    if not (whole and 4 <= bits <= 18 and 0 <= exact < 1 << bits):
+        raise AlgebraError(
+            f"approx_count_distinct(exact={exact!r}, bits={bits!r}) makes no sketch",
+            remedy="ints with 4 <= bits <= 18 and 0 <= exact < 2**bits",
+        )
     cells = _Cells(bits, exact)
     named = {} if (exact, bits) == (256, 11) else {"exact": exact, "bits": bits}
     return ready(
@@ -182,6 +188,7 @@ def _as_float(x: Any) -> float:
     return near
 
 
+@checked
 def approx_quantile(q: float, of: Key[V] | None = None, *, error: float = 0.01) -> Reducer[V]:
     """A value within `error`, relatively, of the discrete quantile `q`.
 
@@ -190,7 +197,7 @@ def approx_quantile(q: float, of: Key[V] | None = None, *, error: float = 0.01) 
     >>> 495 <= approx_quantile(0.5)(range(1, 1000)) <= 505
     True
     """
-    if not 0 < error < 1:
+    if not isinstance(error, (int, float)) or not 0 < error < 1:
         raise AlgebraError(f"an error of {error!r} makes no sketch", remedy="between 0 and 1")
     named = {} if error == 0.01 else {"error": error}
     return ready(

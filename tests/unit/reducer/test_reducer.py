@@ -313,7 +313,7 @@ def test_reducers_show_how_they_were_made() -> None:
         (lambda: r.quantile(1.5), "no quantile"),
         (lambda: r.median()(["a", "b"]), "nothing between"),
         (lambda: r.approx_quantile(0.5, error=2), "makes no sketch"),
-        (lambda: r.approx_count_distinct(bits=99), "needs 4"),
+        (lambda: r.approx_count_distinct(bits=99), "makes no sketch"),
         (lambda: r.variance()([timedelta(1)]), "no square"),
         (lambda: Reducer(0, max, aggregate="odd"), "no class of aggregates"),
         (lambda: Reducer(0, None), "add must be a function"),

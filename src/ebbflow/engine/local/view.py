@@ -43,7 +43,7 @@ from ebbflow.engine.runtime.program import Memory, Pending, RunningProgram, comp
 from ebbflow.engine.runtime.report import LOG, EpochStats, NodeWork, StateSize, ViewStats
 from ebbflow.engine.runtime.rows import OutputDeltas
 from ebbflow.engine.runtime.subscribe import Delivery
-from ebbflow.errors import EbbflowError, ViewClosed
+from ebbflow.errors import CompositionError, EbbflowError, ViewClosed
 from ebbflow.flow.plan import Plan
 from ebbflow.notebook import Outputs
 from ebbflow.typevars import T, U, W
@@ -96,6 +96,10 @@ class View(PublishingView[T, W]):
         storage: Callable[[RunningProgram], Any] = Memory,
         freezer: Freezer | None = None,
     ) -> None:
+        if not isinstance(plan, Plan):
+            raise CompositionError(
+                "View(...): a view is made by run()", given=plan, remedy="view = collection.run()"
+            )
         super().__init__(plan)
         inputs = {
             name: input_state_of(source, check_input) for name, source in plan.sources.items()
@@ -251,8 +255,8 @@ class View(PublishingView[T, W]):
         with self._lock:
             self._require_open()
             found = self._storage.at(epoch)
-        value: W = Outputs(found) if self._only is None else found[self._only]
-        return value
+        value: Any = Outputs(found) if self._only is None else found[self._only]
+        return value  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> LocalOutput:
         self._require("output", name, self.plan.outputs)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ebbflow.change import Text as EditedText
 from ebbflow.change.fields import as_declared, unchanged
+from ebbflow.change.requests import require_bool
 from ebbflow.engine.runtime.dict_rows import is_row, kept_rows, row_of
 from ebbflow.engine.runtime.rows import Weights
 from ebbflow.engine.runtime.tables import (
@@ -114,6 +115,7 @@ def rows_in(given: tuple[Any, ...], source: Callable[[], Source]) -> Any:
 
 def addition(source: Source, rows: Any, *, parse: bool = False) -> Weights:
     """Rows to add, or the rows of a table, as a change; `apply` checks their values."""
+    require_bool("add or remove", "parse", parse)
     weights = read(source, list(rows) if type(rows) is tuple else rows, check=parse, parse=parse)
     for row, weight in weights.items():
         if weight < 0:

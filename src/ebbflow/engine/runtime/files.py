@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebbflow.engine.runtime.tables import require_arrow
+from ebbflow.errors import CompositionError
+from ebbflow.keywords import checked
 
 if TYPE_CHECKING:
     from ebbflow.engine.runtime.table.files import FileTables
@@ -52,6 +54,7 @@ Rejecting = list[Rejected] | Callable[[Rejected], object] | Path | None
 Progress = Callable[[ReadProgress], object] | None
 
 
+@checked
 def read_csv(
     paths: Paths,
     row_type: Any,
@@ -89,11 +92,17 @@ def read_csv(
     from ebbflow.engine.runtime.table.csv_files import CsvFile
     from ebbflow.engine.runtime.table.files import FileTables
 
+    if isinstance(null, str) or not isinstance(null, Sequence):
+        raise CompositionError(
+            f"read_csv(null={null!r}): the texts that stand for None are a list",
+            remedy='null=["", "NULL"]',
+        )
     options = {"delimiter": delimiter, "null": tuple(null), "encoding": encoding}
     made = {**options, "block_size": block_size}
     return FileTables("read_csv", paths, row_type, CsvFile, made, rejected, progress)
 
 
+@checked
 def read_json(
     paths: Paths,
     row_type: Any,
@@ -123,6 +132,7 @@ def read_json(
     return FileTables("read_json", paths, row_type, JsonFile, options, rejected, progress)
 
 
+@checked
 def read_parquet(
     paths: Paths, row_type: Any, *, rejected: Rejecting = None, progress: Progress = None
 ) -> FileTables:

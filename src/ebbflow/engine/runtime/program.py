@@ -32,7 +32,7 @@ from ebbflow.engine.runtime.listed import added
 from ebbflow.engine.runtime.outputs import OutputState, may_be_negative
 from ebbflow.engine.runtime.parts import StatePart, state_parts, written
 from ebbflow.engine.runtime.rows import OutputDeltas, Rows, Weights
-from ebbflow.errors import CompositionError, Text, ViewClosed, cause_of
+from ebbflow.errors import CompositionError, Text, ViewClosed, cause_of, shown
 from ebbflow.flow.plan import Plan
 from ebbflow.state.backing import Backing
 from ebbflow.state.cells import Journalled
@@ -296,7 +296,7 @@ def unknown_name(what: str, name: object, known: Mapping[str, Any]) -> Compositi
     """The error for an input or an output that the program does not have."""
     near = get_close_matches(str(name), known, 1, 0.0) or ["a name that is there"]
     return CompositionError(
-        f"the program has no {what} {name!r}",
+        f"the program has no {what} {shown(name)}",
         **{f"{what}s": Text(", ".join(known) or "none")},
         remedy=near[0],
     )

@@ -108,7 +108,7 @@ class BaseView(ViewWithSinks, Generic[C]):
     def _require(self, what: str, name: str, known: Mapping[str, Any]) -> None:
         """Refuse the name of an input or of an output that the program does not have."""
         self._require_not_closed()
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise unknown_name(what, name, known)
 
     # ---- listening ----

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ebbflow.errors import CompositionError
+from ebbflow.keywords import checked
 from ebbflow.paths import OBJECTS, state_path
 from ebbflow.state.spine.files import Files
 from ebbflow.state.spine.folder import Folder
@@ -15,6 +16,7 @@ from ebbflow.state.spine.objects import ObjectStore
 Place = str | os.PathLike[str] | ObjectStore | Files
 
 
+@checked
 def object_store(
     url: str,
     *,

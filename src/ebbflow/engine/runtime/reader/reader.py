@@ -19,6 +19,7 @@ from ebbflow.engine.runtime.reader.logged import change_spines
 from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.errors import CompositionError, StateError
 from ebbflow.flow.plan import Plan
+from ebbflow.keywords import checked
 from ebbflow.public import Public
 from ebbflow.state.spine import Place, Snapshot, files_at, live_snapshot
 from ebbflow.state.spine.live import Wanted
@@ -111,6 +112,7 @@ class Reader(Public):
         return {name: from_view(each.read(snapshot), (each.type, False)) for name, each in known}
 
 
+@checked
 def open(path: Place, program: Any = None, *, unpickle: bool = False) -> Reader:
     """Read the state that a view keeps at a path, from this or another process, while it is
     written. See `ebbflow.engine.runtime.reader.reader`.

@@ -52,7 +52,7 @@ def places_of(
 
 def require_format(what: str, format: str) -> None:
     """Refuse a format that nobody writes."""
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise CompositionError(
             f"{what}(format={format!r}): there is no such format",
             remedy="one of " + ", ".join(map(repr, FORMATS)),

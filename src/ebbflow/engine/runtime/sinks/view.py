@@ -97,6 +97,7 @@ class ViewWithSinks(Public):
         """
         from ebbflow.engine.runtime.sinks.folder import allowed, folder_sink
 
+        self._require_open()
         names = self._outputs(output)
         apart = output is None and len(names) > 1
         mode = allowed(permissions, self._permissions())
@@ -114,6 +115,12 @@ class ViewWithSinks(Public):
         """
         from ebbflow.engine.runtime.sinks.sink import FunctionSink, name_of
 
+        if not callable(function) or not isinstance(name, str | None):
+            raise CompositionError(
+                "each_epoch: a function of a change and an epoch is wanted, and a text as its name",
+                given=name if callable(function) else function,
+                remedy='each_epoch(lambda change, epoch: print(epoch, change), name="printer")',
+            )
         if is_async(function):
             raise not_awaited(f"each_epoch({function_name(function)})")
         return self._all_sinks().add(FunctionSink(function, name or name_of(function)))

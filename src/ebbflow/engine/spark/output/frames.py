@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -77,9 +78,10 @@ class Frames(Mapping[str, DataFrame]):
 
     def _repr_html_(self) -> str:
         """The columns of each output; its rows are in a job that nobody has asked for."""
-        return page(self, {
-            name: lambda name=name: paragraph(str(self[name])) for name in self._names
-        })  # fmt: skip
+        return page(self, {name: partial(self._columns, name) for name in self._names})
+
+    def _columns(self, name: str) -> str:
+        return paragraph(str(self[name]))
 
 
 def changed(session: SparkSession, files: Files, names: list[str], row_type: Any) -> DataFrame:

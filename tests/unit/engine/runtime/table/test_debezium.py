@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-pa: Any = pytest.importorskip("pyarrow")
-
 import ebbflow as ef
+
+pa: Any = pytest.importorskip("pyarrow")
 
 
 class Order(NamedTuple):
