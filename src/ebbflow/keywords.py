@@ -96,8 +96,8 @@ def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError)
         what = str(error).replace(f"{f.__qualname__}(", f"{call}(", 1)
         more = count - sum([each.kind <= Parameter.POSITIONAL_OR_KEYWORD for each in every])
         apart = [each for each in given if each.kind is each.KEYWORD_ONLY]
-        named_only = any(each.kind is _NAMED for each in given)
-        free = [] if named_only else [each.name for each in apart if each.name not in named]
+        inputs = any(each.kind is Parameter.POSITIONAL_ONLY for each in given)
+        free = [] if inputs else [each.name for each in apart if each.name not in named]
         meant = free[: max(more, 0)]
         needed = [
             _written(each, needed=True) for each in given

@@ -72,6 +72,14 @@ class Reader(Public):
         under the number of the last. A reader that is further behind than what is kept gets an
         error; without `since` it begins anew.
         """
+        for name, given, kinds in (
+            ("since", since, (int,)), ("wait", wait, (int, float)), ("every", every, (int, float)),
+        ):  # fmt: skip
+            if given is not None and type(given) not in kinds:
+                raise CompositionError(
+                    f"changes({name}={given!r}): that is not a number",
+                    remedy="changes(since=epoch, wait=seconds, every=seconds)",
+                )
         return LiveChanges(self, since, wait, self.files.every if every is None else every)
 
     def __repr__(self) -> str:
