@@ -25,7 +25,7 @@ from ebbflow.engine.runtime.tables import (
     refuse_table,
 )
 from ebbflow.engine.runtime.values.check import canonical_rows, tester
-from ebbflow.errors import ChangeError, Text, cause_of
+from ebbflow.errors import ChangeError, Text, cause_of, place
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
 from ebbflow.frozen import frozen
@@ -194,6 +194,14 @@ def hashable(source: Source, row: Any) -> Any:
             created=source.place,
             remedy="use tuples for lists, frozensets for sets, a NamedTuple for a dict",
         ) from cause_of(error)
+
+
+def one_mapping(more: tuple[object, ...]) -> ChangeError:
+    """Return the error for a step that was given several changes without names."""
+    return ChangeError(
+        "step: the changes of inputs are given by name, and here are several without one",
+        given=more[0], created=place(), remedy="step(orders=[row], people=[row])",
+    )  # fmt: skip
 
 
 def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:

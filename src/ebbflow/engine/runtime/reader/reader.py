@@ -20,13 +20,13 @@ from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.errors import CompositionError, StateError
 from ebbflow.flow.plan import Plan
 from ebbflow.keywords import checked
-from ebbflow.public import Public
+from ebbflow.public import PublicByName
 from ebbflow.state.spine import Place, Snapshot, files_at, live_snapshot
 from ebbflow.state.spine.live import Wanted
 from ebbflow.zset import from_view
 
 
-class Reader(Public):
+class Reader(PublicByName):
     """The state at a path, to be read; made by `ebbflow.open`."""
 
     _spoken = "a reader"
