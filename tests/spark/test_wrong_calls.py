@@ -59,6 +59,15 @@ def test_wrong_calls_are_refused_by_errors_of_ours(spark: Any, tmp_path: Path) -
         ):
             with pytest.raises(ef.EbbflowError, match="input 'orders'"):
                 call()
+        frame = view.session.createDataFrame([(2, "Oslo", 5)], "id long, city string, price long")
+        for call in (
+            lambda: view.input("orders").upsert(frame, frame),
+            lambda: view.input("orders").upsert([frame]),
+            lambda: view.step(orders=[frame]),
+        ):
+            with pytest.raises(ef.EbbflowError, match="was given as a row") as wrong:
+                call()
+            assert "table, not in a list" in wrong.value.remedy
         assert (view.epoch, view.zset()) == (epoch, rows)
 
 

@@ -209,6 +209,7 @@ class KeyedInput(InputState):
         """Be ready to forget when rows were deleted, of those that are long gone."""
         before = self.forgotten_before(request)
         self._prepare({}, {})
+        assert self.beside is not None
         self.beside.before(self.source, before)
         return {}
 

@@ -175,6 +175,8 @@ def _hint(source: Source, name: str) -> Any:
 
 def cast(source: Source, name: str, found: str, column: Column) -> str:
     """What to do about it."""
+    if name not in {each for each, _ in columns_of(source.type)}:  # a weight, or a kind of change
+        return f"cast the column to {column}"
     if column.form == "any" and _hint(source, name) is not Any:
         return f"rows instead of a table: {source.name}=[row, ...]"
     if column.form == "any":
