@@ -97,7 +97,7 @@ class UnknownField(CompositionError):
 
 
 class UnknownVerb(CompositionError, AttributeError):
-    """A collection, a view, another object or the module was asked for a name it does not have."""
+    """A name that a collection, a view, another object or the module does not have."""
 
 
 class UnknownArgument(CompositionError, TypeError):

@@ -88,7 +88,7 @@ def checked(f: F) -> F:
 
 def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError) -> UnknownArgument:
     """The error for a call with other arguments than a function takes: `count` of them by their
-    position, and those that are `named`."""
+    position, and the `named` ones."""
     every = list(signature(f).parameters.values())
     given = [each for each in every if each.name != "self"]
     known = [each.name for each in given if each.kind not in (_SEVERAL, _NAMED)]
@@ -121,7 +121,7 @@ def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError)
 
 
 def _written(each: Parameter, needed: bool = False) -> str:
-    """A parameter in a list of those that are known, or in a call."""
+    """A parameter as text: in a list of the known ones, or in a call."""
     if each.kind is _SEVERAL:
         return each.name if needed else f"*{each.name}"
     if each.kind is _NAMED:
@@ -132,8 +132,8 @@ def _written(each: Parameter, needed: bool = False) -> str:
 def _positional(
     call: str, every: list[Parameter], known: list[str], named: dict[str, Any], count: int
 ) -> str:
-    """The remedy where a name is like no parameter: values that were meant for the first one,
-    such as the key of `get(id=3)`, are given by their position."""
+    """The remedy where a name is like no parameter: pass values for the first parameter,
+    such as the key of `get(id=3)`, by position."""
     values = [value for name, value in named.items() if name not in known]
     given = [each for each in every if each.name != "self"]
     first = given[0] if given else None

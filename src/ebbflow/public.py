@@ -1,10 +1,10 @@
 """Objects that users hold: a wrong name or argument gets an error with the right one.
 
 People who come from SQL, pandas or Spark try the names they know: `ef.avg`, `view.subscribe`,
-`input.insert`. Python's own error names the class in which a method happens to be written, and no
+`input.insert`. Python's own error names an internal class and no
 remedy. A class below `Public` answers a name that it does not have with an `UnknownVerb`, and a
 call with other arguments than a method takes with an `UnknownArgument`. Each kind of object has a
-table of the names that others use for what it has.
+table of names from other libraries.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def unknown_of_module(name: str, known: Iterable[str]) -> AttributeError:
 
 
 class Theirs:
-    """A name that others use for what an object has by another name, as an attribute of its class.
+    """A name of another library, as an attribute of a class that has an equivalent.
 
     A class with `__getattr__` could answer every name, but then Python looks up all attributes of
     its objects more slowly, and a step of a view is short.
@@ -77,7 +77,7 @@ class Theirs:
 
 
 def answer(cls: type, names: Iterable[str], error: Callable[[Any, str], Exception]) -> None:
-    """Have objects of a class answer these names, which it does not have, with an error."""
+    """Answer these names with an error, on objects of a class that lacks them."""
     for name in names:
         if not any(name in vars(each) for each in cls.__mro__):
             setattr(cls, name, Theirs(name, error))
@@ -107,7 +107,7 @@ class Public:
     _spoken: ClassVar[str] = "this"
     """How an error speaks of the object: "a view"."""
     _instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Names that others use, each with what does the same here."""
+    """Names of other libraries, each with the equivalent here."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -127,7 +127,7 @@ class Public:
 
 class PublicByName(Public):
     """The base of what users hold while they write a program: any wrong name gets an error of ours,
-    also one that is misspelt."""
+    also a misspelt one."""
 
     __slots__ = ()
 

@@ -91,7 +91,7 @@ def test_a_method_with_free_keywords_checks_its_positions() -> None:
         ORDERS.with_fields("price * 2")
     assert error.value.remedy == "with_fields(name=...)"
     view: Any = ORDERS.run()
-    with pytest.raises(ef.EbbflowError, match="given by name") as wrong:
+    with pytest.raises(ef.EbbflowError, match="name the input") as wrong:
         view.step({}, {})
     assert wrong.value.remedy == "step(orders=[row], people=[row])"
 

@@ -68,7 +68,7 @@ INSIDE = ("snapshot", "glance", "known", "values")
 
 
 def skipped(name: str, values: tuple[Any, ...]) -> bool:
-    """Calls that write where they are told to, and functions for other authors than users."""
+    """Whether a call would write into the working directory, or is not for users."""
     writes = name in ("run", "write_changes", "write_snapshot", "open", "object_store")
     texts = any(isinstance(each, (str, bytes)) for each in values)
     return (writes and texts) or name in ("redact", "linear", *INSIDE)
@@ -107,7 +107,7 @@ def test_requests_name_the_value_and_leave_the_view_as_it_was() -> None:
         (lambda: asked.upsert({"id": 2}), "input 'orders'"),
         (lambda: asked.get(id=1), "get(1)"),
         (lambda: asked.delete([1], parse="yes"), "parse is True or False"),
-        (lambda: ef.View(ORDERS, None), "a view is made by run()"),
+        (lambda: ef.View(ORDERS, None), "run() makes views"),
     ):
         with pytest.raises(ef.EbbflowError) as error:
             call()  # type: ignore[no-untyped-call]

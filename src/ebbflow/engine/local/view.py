@@ -98,7 +98,7 @@ class View(PublishingView[T, W]):
     ) -> None:
         if not isinstance(plan, Plan):
             raise CompositionError(
-                "View(...): a view is made by run()", given=plan, remedy="view = collection.run()"
+                "View(...): run() makes views", given=plan, remedy="view = collection.run()"
             )
         super().__init__(plan)
         inputs = {

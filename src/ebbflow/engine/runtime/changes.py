@@ -199,7 +199,7 @@ def hashable(source: Source, row: Any) -> Any:
 def one_mapping(more: tuple[object, ...]) -> ChangeError:
     """Return the error for a step that was given several changes without names."""
     return ChangeError(
-        "step: the changes of inputs are given by name, and here are several without one",
+        "step: name the input of each change",
         given=more[0], created=place(), remedy="step(orders=[row], people=[row])",
     )  # fmt: skip
 

@@ -72,10 +72,10 @@ class Reader(PublicByName):
         under the number of the last. A reader that is further behind than what is kept gets an
         error; without `since` it begins anew.
         """
-        for name, given, kinds in (
+        for name, given, classes in (
             ("since", since, (int,)), ("wait", wait, (int, float)), ("every", every, (int, float)),
         ):  # fmt: skip
-            if given is not None and type(given) not in kinds:
+            if given is not None and type(given) not in classes:
                 raise CompositionError(
                     f"changes({name}={given!r}): that is not a number",
                     remedy="changes(since=epoch, wait=seconds, every=seconds)",

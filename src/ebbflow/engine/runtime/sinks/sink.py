@@ -227,7 +227,7 @@ def note(files: Files, name: str, epoch: int) -> None:
             f"the sink {name!r} has had epoch {epoch}, and that could not be noted",
             path=Text(files.address),
             cause=error,
-            remedy="make room there; the next step goes on from the epoch that is noted",
+            remedy="free space there; the next step continues from the noted epoch",
         ) from error
 
 

@@ -126,7 +126,7 @@ def require_event(source: Source, names: Sequence[str]) -> None:
     missing = [name for name in ("op", BEFORE, AFTER) if name not in names]
     if image and missing:
         what = f"an event of Debezium has op, before and after, and here is no {missing[0]!r}"
-        null = f"{missing[0]!r} as well, null where there is no such row"
+        null = f"{missing[0]!r} as well, null for a row that does not exist"
         raise _wrong(source, what, names, "'op': c, r, u or d" if "op" in missing else null)
 
 
