@@ -138,7 +138,7 @@ else:
             ) from error
 
     def __dir__() -> list[str]:
-        """The public names, and those by which a module tells what it is."""
+        """The public names, and the attributes that every module has."""
         return sorted({*__all__, *(each for each in globals() if each.startswith("__"))})
 
 

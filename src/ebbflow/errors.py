@@ -97,7 +97,7 @@ class UnknownField(CompositionError):
 
 
 class UnknownVerb(CompositionError, AttributeError):
-    """A collection was asked for something it does not have."""
+    """A name that a collection, a view, another object or the module does not have."""
 
 
 class UnknownArgument(CompositionError, TypeError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import update_wrapper
-from inspect import Parameter, iscoroutinefunction, signature
+from inspect import CO_VARARGS, CO_VARKEYWORDS, Parameter, iscoroutinefunction, signature
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from ebbflow.errors import Text, UnknownArgument, place, value_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_ANY = CO_VARARGS | CO_VARKEYWORDS
 _SEVERAL, _NAMED = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
 _OURS: dict[str, tuple[str, ...]] = {
     "by": ("order", "per", "on", "of"),
@@ -60,6 +61,8 @@ def checked(f: F) -> F:
         created    <doctest ebbflow.keywords.checked[2]>:1
         try        order=...
     """
+    if f.__code__.co_flags & _ANY == _ANY:  # it takes whatever it is given
+        return f
     refused = wrong_arguments
 
     def call(*args: Any, **named: Any) -> Any:
@@ -85,7 +88,7 @@ def checked(f: F) -> F:
 
 def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError) -> UnknownArgument:
     """The error for a call with other arguments than a function takes: `count` of them by their
-    position, and those that are `named`."""
+    position, and the `named` ones."""
     every = list(signature(f).parameters.values())
     given = [each for each in every if each.name != "self"]
     known = [each.name for each in given if each.kind not in (_SEVERAL, _NAMED)]
@@ -96,8 +99,8 @@ def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError)
         what = str(error).replace(f"{f.__qualname__}(", f"{call}(", 1)
         more = count - sum([each.kind <= Parameter.POSITIONAL_OR_KEYWORD for each in every])
         apart = [each for each in given if each.kind is each.KEYWORD_ONLY]
-        named_only = any(each.kind is _NAMED for each in given)
-        free = [] if named_only else [each.name for each in apart if each.name not in named]
+        inputs = any(each.kind is Parameter.POSITIONAL_ONLY for each in given)
+        free = [] if inputs else [each.name for each in apart if each.name not in named]
         meant = free[: max(more, 0)]
         needed = [
             _written(each, needed=True) for each in given
@@ -118,7 +121,7 @@ def wrong_arguments(f: Any, count: int, named: dict[str, Any], error: TypeError)
 
 
 def _written(each: Parameter, needed: bool = False) -> str:
-    """A parameter in a list of those that are known, or in a call."""
+    """A parameter as text: in a list of the known ones, or in a call."""
     if each.kind is _SEVERAL:
         return each.name if needed else f"*{each.name}"
     if each.kind is _NAMED:
@@ -129,8 +132,8 @@ def _written(each: Parameter, needed: bool = False) -> str:
 def _positional(
     call: str, every: list[Parameter], known: list[str], named: dict[str, Any], count: int
 ) -> str:
-    """The remedy where a name is like no parameter: values that were meant for the first one,
-    such as the key of `get(id=3)`, are given by their position."""
+    """The remedy where a name is like no parameter: pass values for the first parameter,
+    such as the key of `get(id=3)`, by position."""
     values = [value for name, value in named.items() if name not in known]
     given = [each for each in every if each.name != "self"]
     first = given[0] if given else None

@@ -1,4 +1,4 @@
-"""Names that other libraries use, each with what does the same here.
+"""Names of other libraries, each with the equivalent here.
 
 People who come from SQL, pandas or Spark try the names they know. `ebbflow.public` answers these
 with the remedies of this module; those of collections are in `ebbflow.flow.verbs.unknown`.

@@ -1,10 +1,10 @@
 """Objects that users hold: a wrong name or argument gets an error with the right one.
 
 People who come from SQL, pandas or Spark try the names they know: `ef.avg`, `view.subscribe`,
-`input.insert`. Python's own error names the class in which a method happens to be written, and no
+`input.insert`. Python's own error names an internal class and no
 remedy. A class below `Public` answers a name that it does not have with an `UnknownVerb`, and a
 call with other arguments than a method takes with an `UnknownArgument`. Each kind of object has a
-table of the names that others use for what it has.
+table of names from other libraries.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
+from inspect import getattr_static
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,19 +60,43 @@ def unknown_of_module(name: str, known: Iterable[str]) -> AttributeError:
     return unknown("ebbflow", name, MODULE, known)
 
 
-def answered(what: str, instead: Mapping[str, str]) -> Callable[[Any, str], Any]:
-    """Return a `__getattr__` that answers names which a class does not have. For classes whose
-    methods are too small to be checked one by one."""
+class Theirs:
+    """A name of another library, as an attribute of a class that has an equivalent.
 
-    def __getattr__(self: Any, name: str) -> Any:
-        cls = type(self)
-        if hasattr(cls, name):  # a property raised an AttributeError, or a slot is empty
-            return object.__getattribute__(self, name)
-        if name.startswith("_"):
-            raise AttributeError(f"{cls.__name__!r} object has no attribute {name!r}")
-        raise unknown(what, name, instead, [each for each in dir(cls) if each[0] != "_"])
+    A class with `__getattr__` could answer every name, but then Python looks up all attributes of
+    its objects more slowly, and a step of a view is short.
+    """
 
-    return __getattr__
+    def __init__(self, name: str, error: Callable[[Any, str], Exception]) -> None:
+        self.name, self.error = name, error
+
+    def __get__(self, thing: Any, cls: type) -> Any:
+        if thing is None:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {self.name!r}")
+        raise self.error(thing, self.name)
+
+
+def answer(cls: type, names: Iterable[str], error: Callable[[Any, str], Exception]) -> None:
+    """Answer these names with an error, on objects of a class that lacks them."""
+    for name in names:
+        if not any(name in vars(each) for each in cls.__mro__):
+            setattr(cls, name, Theirs(name, error))
+
+
+def names_of(cls: type) -> list[str]:
+    """Return the public names that objects of a class have."""
+    every = {name: each for base in reversed(cls.__mro__) for name, each in vars(base).items()}
+    return sorted(
+        name for name, each in every.items()
+        if not name.startswith("_") and not isinstance(each, Theirs)
+    )  # fmt: skip
+
+
+def dir_of(thing: object) -> list[str]:
+    """Return the names that `dir` shows of an object: all but those of others."""
+    cls = type(thing)
+    every = object.__dir__(thing)
+    return [name for name in every if not isinstance(getattr_static(cls, name, None), Theirs)]
 
 
 class Public:
@@ -82,21 +107,29 @@ class Public:
     _spoken: ClassVar[str] = "this"
     """How an error speaks of the object: "a view"."""
     _instead: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Names that others use, each with what does the same here."""
+    """Names of other libraries, each with the equivalent here."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         for name, method in list(vars(cls).items()):
             if isinstance(method, FunctionType) and not name.startswith("_"):
                 setattr(cls, name, checked(method))
+        if "_instead" in vars(cls):
+            answer(cls, cls._instead, lambda thing, name: thing._unknown(name))
 
     def _unknown(self, name: str) -> CompositionError:
         """Return the error for a name that this object does not have."""
-        return unknown(self._spoken, name, self._instead, self._names())
+        return unknown(self._spoken, name, self._instead, names_of(type(self)))
 
-    def _names(self) -> list[str]:
-        """Return the public names of this object."""
-        return [each for each in dir(type(self)) if not each.startswith("_")]
+    def __dir__(self) -> list[str]:
+        return dir_of(self)
+
+
+class PublicByName(Public):
+    """The base of what users hold while they write a program: any wrong name gets an error of ours,
+    also a misspelt one."""
+
+    __slots__ = ()
 
     if not TYPE_CHECKING:  # for a type checker, a wrong name is simply one
 

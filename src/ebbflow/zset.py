@@ -16,15 +16,15 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
+from ebbflow import names
 from ebbflow.algebra import Basis, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import AlgebraError, CompositionError, install
 from ebbflow.keywords import checked
-from ebbflow.names import ZSET
 from ebbflow.nan import one_nan, with_one_nan
-from ebbflow.public import answered
+from ebbflow.public import answer, dir_of, names_of, unknown
 from ebbflow.typevars import T as R
 
 S = TypeVar("S", bound=Hashable)
@@ -47,9 +47,6 @@ class ZSet(Generic[R]):
     _origin: tuple[Any, bool]
     """The row type, and whether this is a change: of those that a view gave (`from_view`)."""
 
-    if not TYPE_CHECKING:
-        __getattr__ = answered("a ZSet", ZSET)
-
     def __init__(self, weights: ZSet[R] | Mapping[R, int] | Iterable[tuple[R, int]] = ()) -> None:
         total: dict[R, int] = {}
         for row, weight in _pairs(weights):
@@ -67,6 +64,9 @@ class ZSet(Generic[R]):
                 raise
         self._weights = with_one_nan({row: weight for row, weight in total.items() if weight})
         self._hash: int | None = None
+
+    def __dir__(self) -> list[str]:
+        return dir_of(self)
 
     @classmethod
     def of(cls, rows: Iterable[R]) -> ZSet[R]:
@@ -390,6 +390,9 @@ def from_view(weights: dict[Any, int], origin: tuple[Any, bool]) -> ZSet[Any]:
     new._hash = None
     new._origin = origin
     return new
+
+
+answer(ZSet, names.ZSET, lambda zset, name: unknown("a ZSet", name, names.ZSET, names_of(ZSet)))
 
 
 class OfColumns(ZSet[Any]):

@@ -90,9 +90,10 @@ def test_a_method_with_free_keywords_checks_its_positions() -> None:
     with pytest.raises(UnknownArgument) as error:
         ORDERS.with_fields("price * 2")
     assert error.value.remedy == "with_fields(name=...)"
-    with pytest.raises(UnknownArgument) as error:
-        ORDERS.run().step({}, {})
-    assert error.value.remedy == "step(changes, name=...)"
+    view: Any = ORDERS.run()
+    with pytest.raises(ef.EbbflowError, match="name the input") as wrong:
+        view.step({}, {})
+    assert wrong.value.remedy == "step(orders=[row], people=[row])"
 
 
 def test_a_value_with_the_name_of_a_field_goes_to_its_place() -> None:

@@ -97,7 +97,8 @@ def test_names_are_those_of_collections_views_and_inputs() -> None:
         (lambda: BOTH.to_pandas, 'view.value["a"].to_pandas()'),
         (lambda: BOTH["b"].to_df, 'view.value["b"].to_pandas()'),
         (lambda: VIEW.filter, "a verb of collections: write collection.filter(...) before run()"),
-        (lambda: VIEW.vaule, "value"),
+        (lambda: TWO.explian, "explain"),
+        (lambda: ORDERS.fliter, "filter(...)"),
         (lambda: VIEW.input("orders").insert, 'view.input("orders").add(row)'),
         (lambda: TWO.step, "view = program.run(), then view.step"),
         (lambda: ORDERS.subscribe, "view = c.run(), then view.on_change"),
@@ -111,7 +112,19 @@ def test_remedy_for_a_name(ask: Callable[[], object], remedy: str) -> None:
     assert isinstance(error.value, CompositionError)
 
 
-def test_module_that_is_not_imported_yet_says_how() -> None:
+def test_misspelt_names_are_left_to_python_where_attributes_must_be_fast() -> None:
+    """A class with `__getattr__` has slow attributes; Python suggests the near name itself."""
+    for thing in (VIEW, VIEW.input("orders"), VIEW["output"], ef.ZSet()):
+        assert not hasattr(type(thing), "__getattr__")
+        assert not {"subscribe", "insert", "to_df", "group_by"} & {*dir(thing)}
+        assert not hasattr(type(thing), "insert")
+        with pytest.raises(AttributeError) as error:
+            thing.vaule
+        assert not isinstance(error.value, UnknownVerb)
+
+
+def test_module_that_is_not_imported_yet_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(ef, "cli_compile", raising=False)
     with pytest.raises(UnknownVerb) as error:
         ef.cli_compile
     assert error.value.remedy == "import ebbflow.cli_compile"

@@ -1,7 +1,7 @@
 """Calls of public methods with wrong arguments: each is accepted, or refused by an error of ours.
 
-`hunt` gives the calls whose error a user could not follow: one that is not ours, that names a class
-or a function that is not public, or that has no remedy.
+`hunt` gives the calls whose error a user could not follow: an error of Python, a name of an
+internal class or function, or no remedy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WRONG: list[Any] = [
     None, 3, -1, 2.5, float("nan"), "x", "price > 3", b"x", [], [3], ["x"], {}, {"x": 3}, (), True,
     ..., object, len, lambda: 3, lambda row: row.nope, lambda a, b: a, ef.ZSet(), object(),
 ]  # fmt: skip
-"""Values of which each method takes a few at most."""
+"""Values that are wrong for most methods."""
 ENDS = {"close", "end_sink"}
 """Methods after which there is nothing to call."""
 

@@ -16,7 +16,7 @@ from ebbflow.flow.result_types import result_type
 from ebbflow.flow.results import AnyReducer, given, named_results
 from ebbflow.flow.types import row
 from ebbflow.flow.verbs.unknown import unknown_of_groups
-from ebbflow.public import Public
+from ebbflow.public import PublicByName
 from ebbflow.reducer import Reducer
 from ebbflow.reducer.combine import together
 from ebbflow.reducer.row import itself
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ONE_GROUP = GroupKey(None, {})
 
 
-class Grouped(Public, Generic[T_co]):
+class Grouped(PublicByName, Generic[T_co]):
     """The rows of a collection by key; see `Collection.group_by`.
 
     >>> import ebbflow as ef

@@ -49,7 +49,7 @@ from ebbflow.operator import window
 from ebbflow.operator.along import with_values
 from ebbflow.operator.window import FrameReducer, RunningReducer, WindowFunction
 from ebbflow.ordering import total_order_key
-from ebbflow.public import Public
+from ebbflow.public import PublicByName
 from ebbflow.reducer import Reducer
 from ebbflow.stream.transition import PartSteps, StepsOfParts, Transition, transition
 from ebbflow.typevars import T_co
@@ -155,7 +155,7 @@ def _order(verb: str, node: Node, order: Part) -> Fn:
 # ---- over ----
 
 
-class Ordering(Public, Generic[T_co]):
+class Ordering(PublicByName, Generic[T_co]):
     """The rows of a collection, those of each key in an order; see `Collection.over`.
 
     >>> import ebbflow as ef

@@ -165,22 +165,21 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
 
 
 def at_once(call: str, given: Any) -> None:
-    """Refuse an async function, and a function that only calls one: it gives a coroutine, which
-    nobody awaits.
+    """Refuse an async function, and a function that only calls one: its coroutine would never run.
 
     >>> async def fetch(row): ...
     >>> at_once("filter(<lambda>)", lambda row: fetch(row))
     Traceback (most recent call last):
     ebbflow.errors.CompositionError: filter(<lambda>): it is async, and an epoch awaits nothing
         created    <doctest ebbflow.flow.parts.at_once[1]>:1
-        try        a plain function; await what it needs before the step, and join with that
+        try        a plain function; await its data before the step and join with it
     """
     found = outline(given, [Any] * arity_of(given))
     called = found.args[0] if isinstance(found, Operation) and found.op == CALL else None
     if is_async(given) or (isinstance(called, Outside) and is_async(called.value)):
         refuse(
             f"{call}: it is async, and an epoch awaits nothing",
-            "a plain function; await what it needs before the step, and join with that",
+            "a plain function; await its data before the step and join with it",
         )
 
 

@@ -19,7 +19,7 @@ from ebbflow.flow.rewrite.tighten import leaving
 from ebbflow.flow.running import explain, named_options, node_text, plan_html, planned, run
 from ebbflow.keywords import checked
 from ebbflow.names import PROGRAM
-from ebbflow.public import Public
+from ebbflow.public import PublicByName
 from ebbflow.typevars import T, U
 from ebbflow.zset import ZSet
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Program(Public):
+class Program(PublicByName):
     """Named outputs, ready to run; see `program`."""
 
     _spoken, _instead = "a program", PROGRAM

@@ -1,4 +1,4 @@
-"""Async functions: refused where they are given, as nobody would await them."""
+"""Async functions are refused: their coroutines would never run."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ GOLDEN: list[tuple[Any, str]] = [
     (
         lambda: WORDS.map(later),
         "map(later): it is async, and an epoch awaits nothing\n"
-        "    try        a plain function; await what it needs before the step, and join with that",
+        "    try        a plain function; await its data before the step and join with it",
     ),
     (
         lambda: WORDS.map(letters),

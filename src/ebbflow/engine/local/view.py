@@ -27,14 +27,14 @@ from functools import partial
 from logging import DEBUG, INFO
 from time import perf_counter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Never, overload
 
 from ebbflow.engine.local.handles import LocalInput, LocalOutput
 from ebbflow.engine.local.publishing import PublishingView
 from ebbflow.engine.local.report import explained, sizes_of, stats_of
 from ebbflow.engine.runtime.batches import BatchName
 from ebbflow.engine.runtime.callers import under_way
-from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.changes import merged, one_mapping
 from ebbflow.engine.runtime.gc_paused import Freezer
 from ebbflow.engine.runtime.inputs import InputState, input_state_of
 from ebbflow.engine.runtime.lookup import OutputByKey, in_state, required_key
@@ -98,7 +98,7 @@ class View(PublishingView[T, W]):
     ) -> None:
         if not isinstance(plan, Plan):
             raise CompositionError(
-                "View(...): a view is made by run()", given=plan, remedy="view = collection.run()"
+                "View(...): run() makes views", given=plan, remedy="view = collection.run()"
             )
         super().__init__(plan)
         inputs = {
@@ -134,8 +134,8 @@ class View(PublishingView[T, W]):
         return self._epoch
 
     def step(
-        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
-        **named: Any,
+        self, changes: Mapping[str, Any] | None = None, /, *more: Never,
+        batch: BatchName | None = None, **named: Any,
     ) -> W:  # fmt: skip
         """Change some inputs, all at once, and give what that changed in the output.
 
@@ -148,6 +148,8 @@ class View(PublishingView[T, W]):
         With the name of a `batch`, or a source and a number that grows, it happens once: the same
         batch again changes nothing, and warns. See `batches`.
         """
+        if more:
+            raise one_mapping(more)
         if changes is not None:
             plain = type(changes) is dict and not named
             named = changes if plain else merged(changes, named)  # type: ignore[assignment]

@@ -28,7 +28,7 @@ from ebbflow.engine.runtime.tables import (
 from ebbflow.engine.runtime.values.check import canonical_rows, tester
 from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.engine.runtime.values.rules import WrongValue
-from ebbflow.errors import ChangeError, Text, cause_of
+from ebbflow.errors import ChangeError, Text, cause_of, place
 from ebbflow.flow.plan import Source
 from ebbflow.flow.types import fields_held
 from ebbflow.frozen import frozen
@@ -208,6 +208,14 @@ def _as_hashable(row_type: Any, row: Any) -> Any:
             row = rule_of(row_type).convert(row)
         hash(row)
         return row
+
+
+def one_mapping(more: tuple[object, ...]) -> ChangeError:
+    """Return the error for a step that was given several changes without names."""
+    return ChangeError(
+        "step: name the input of each change",
+        given=more[0], created=place(), remedy="step(orders=[row], people=[row])",
+    )  # fmt: skip
 
 
 def merged(changes: Mapping[str, Any], named: dict[str, Any]) -> dict[str, Any]:

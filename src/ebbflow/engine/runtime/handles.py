@@ -31,7 +31,7 @@ from ebbflow.errors import UnknownVerb
 from ebbflow.flow.plan import Source
 from ebbflow.names import INPUT, OUTPUT
 from ebbflow.notebook import page
-from ebbflow.public import Public
+from ebbflow.public import Public, names_of
 from ebbflow.typevars import C
 from ebbflow.zset import trusted
 
@@ -116,7 +116,7 @@ class OutputHandle(Public):
     def _unknown(self, name: str) -> UnknownVerb:
         view = self.view
         return unknown_of(
-            self._spoken, name, self._instead, self._names(), view.plan, output=self.name,
+            self._spoken, name, self._instead, names_of(type(self)), view.plan, output=self.name,
             zsets=view._zsets,
         )  # fmt: skip
 
@@ -177,6 +177,9 @@ class InputHandle(Public, Generic[C]):
 
     def apply(self, change: Any) -> C:
         """Apply a change: whatever `step` takes."""
+        return self._apply(change)
+
+    def _apply(self, change: Any) -> C:
         return self.view._advance({self.name: change})
 
     def add(self, *rows: Any, parse: bool = False) -> C:
@@ -190,13 +193,13 @@ class InputHandle(Public, Generic[C]):
         """
         given = rows_in(rows, self._source)
         if not parse and (given is rows or type(given) is list):
-            return self.apply(list(given))
-        return self.apply(trusted(addition(self._source(), given, parse=parse)))
+            return self._apply(list(given))
+        return self._apply(trusted(addition(self._source(), given, parse=parse)))
 
     def remove(self, *rows: Any, parse: bool = False) -> C:
         """Remove these rows, or those of a list or a table; each must be there."""
         given = rows_in(rows, self._source)
-        return self.apply(trusted(removal(self._source(), given, parse=parse)))
+        return self._apply(trusted(removal(self._source(), given, parse=parse)))
 
     def upsert(
         self, *rows: Any, delete: Any = (), missing: str = ERROR, duplicates: str | None = None,
@@ -209,7 +212,7 @@ class InputHandle(Public, Generic[C]):
         given = rows_in(rows, self._source)
         if duplicates is None:
             duplicates = LAST if given is rows else ERROR
-        return self.apply(
+        return self._apply(
             upsert(given, delete, missing=missing, duplicates=duplicates, order=order, parse=parse)
         )
 
@@ -218,7 +221,7 @@ class InputHandle(Public, Generic[C]):
         delete: Any = (), order: Order | None = None, missing: str = ERROR, parse: bool = False,
     ) -> C:  # fmt: skip
         """Follow a feed of inserts, updates and deletes; see `ebbflow.feed`."""
-        return self.apply(feed(
+        return self._apply(feed(
             rows, op=op, insert=insert, update=update, delete=delete, order=order,
             missing=missing, parse=parse,
         ))  # fmt: skip
@@ -228,7 +231,7 @@ class InputHandle(Public, Generic[C]):
         parse: bool = False,
     ) -> C:  # fmt: skip
         """Have exactly these rows, or with `where` these of its rows; see `ebbflow.replace`."""
-        return self.apply(replace_rows(rows, where, parse=parse))
+        return self._apply(replace_rows(rows, where, parse=parse))
 
     def set(self, time: Any) -> C:
         """Set a clock to a time; see `ebbflow.clock`."""
@@ -254,15 +257,15 @@ class InputHandle(Public, Generic[C]):
         (ZSet({'ebb': 1}), ZSet({'ebb': -1}), ZSet({}))
         """
         given = rows_in(keys, self._source)
-        return self.apply(delete(given, at=at, missing=missing, parse=parse))
+        return self._apply(delete(given, at=at, missing=missing, parse=parse))
 
     def forget(self, before: Any) -> C:
         """Forget when rows were deleted before this time; see `ebbflow.forget`."""
-        return self.apply(forget(before))
+        return self._apply(forget(before))
 
     def __repr__(self) -> str:
         return f"<input {self.name} of {self.view!r}>"
 
     def _unknown(self, name: str) -> UnknownVerb:
-        plan, known = self.view.plan, self._names()
+        plan, known = self.view.plan, names_of(type(self))
         return unknown_of(self._spoken, name, self._instead, known, plan, input=self.name)

@@ -207,16 +207,21 @@ class KeyedInput(InputState):
 
     def forget(self, request: Forget) -> Weights:
         """Be ready to forget when rows were deleted, of those that are long gone."""
+        before = self.forgotten_before(request)
+        self._prepare({}, {})
+        assert self.beside is not None
+        self.beside.before(self.source, before)
+        return {}
+
+    def forgotten_before(self, request: Forget) -> Any:
+        """The time of a `forget`, in its canonical form."""
         if self.beside is None:
             raise ChangeError(
                 f"forget: input {self.name!r} has no sequence, and remembers nothing",
                 created=self.source.place,
                 remedy=f"Input({self.name!r}, ..., key=..., sequence=...)",
             )
-        self._prepare({}, {})
-        before = canonical_part(self.source, self.source.sequence, "before", request.before)
-        self.beside.before(self.source, before)
-        return {}
+        return canonical_part(self.source, self.source.sequence, "before", request.before)
 
     def _prepare(
         self, added: dict[Any, Any], gone: Mapping[Any, Any], times: Mapping[Any, Any] = NEVER

@@ -176,7 +176,7 @@ def answered(call: str, answer: object) -> None:
 def not_awaited(call: str) -> CompositionError:
     """Return the error for an async callback."""
     return CompositionError(
-        f"{call}: it is async, and nobody awaits what it gives", created=place(),
+        f"{call}: it is async, and its coroutine would never run", created=place(),
         remedy="async for change in view.changes(), in a task of your own; or a plain function",
     )  # fmt: skip
 

@@ -114,7 +114,7 @@ def refuse_table(source: Source, given: Any, *, as_row: bool = False) -> None:
     if cls.__name__ in _SCALARS:
         return
     name = source.name
-    if as_row and is_table(given):
+    if as_row and (is_table(given) or is_frame(given)):
         what, remedy = "as a row", f"{name}=table, not in a list; several tables put into one"
     elif is_frame(given):
         what, remedy = "to a view that is not on Spark", f"{name}=table.toArrow()"

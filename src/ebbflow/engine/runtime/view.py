@@ -33,6 +33,7 @@ from ebbflow.flow.plan import Plan
 from ebbflow.flow.plan.time import ClockSource
 from ebbflow.names import VIEW
 from ebbflow.notebook import page
+from ebbflow.public import names_of
 from ebbflow.typevars import C
 from ebbflow.zset import ZSet
 
@@ -100,7 +101,7 @@ class BaseView(ViewWithSinks, Generic[C]):
     # ---- names ----
 
     def _unknown(self, name: str) -> UnknownVerb:
-        known = self._names()
+        known = names_of(type(self))
         return unknown_of(self._spoken, name, self._instead, known, self.plan, zsets=self._zsets)
 
     def __iter__(self) -> Iterator[str]:

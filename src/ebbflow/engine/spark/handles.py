@@ -64,7 +64,7 @@ class SparkInput(InputHandle[C]):
         """Add these rows, or those of a list, a table or a DataFrame."""
         if len(rows) != 1 or not is_frame(rows[0]):
             return super().add(*rows, parse=parse)
-        return self.apply(rows[0])
+        return self._apply(rows[0])
 
     def remove(self, *rows: Any, parse: bool = False) -> C:
         """Remove these rows, or those of a list, a table or a DataFrame; each must be there."""
@@ -74,7 +74,7 @@ class SparkInput(InputHandle[C]):
 
         (frame,) = rows
         weight = f.col(WEIGHT) if WEIGHT in frame.columns else f.lit(1).cast("long")
-        return self.apply(frame.withColumn(WEIGHT, -weight))
+        return self._apply(frame.withColumn(WEIGHT, -weight))
 
     def __len__(self) -> int:
         return self.value.count()

@@ -19,12 +19,12 @@ from dataclasses import replace
 from logging import INFO
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Never
 
 from pyspark.sql import DataFrame, SparkSession
 
 from ebbflow.engine.runtime.batches import BatchName
-from ebbflow.engine.runtime.changes import merged
+from ebbflow.engine.runtime.changes import merged, one_mapping
 from ebbflow.engine.runtime.inputs import InputState, not_kept
 from ebbflow.engine.runtime.lookup import in_state, origin, required_key
 from ebbflow.engine.runtime.reader.computed import former_cells
@@ -131,8 +131,8 @@ class SparkView(ViewWithStreams, BaseView[C]):
         return self._store.epoch
 
     def step(
-        self, changes: Mapping[str, Any] | None = None, /, *, batch: BatchName | None = None,
-        **named: Any,
+        self, changes: Mapping[str, Any] | None = None, /, *more: Never,
+        batch: BatchName | None = None, **named: Any,
     ) -> C:  # fmt: skip
         """Change some inputs, all at once, and give what that changed: a DataFrame with the columns
         of a row and `__weight`; with several outputs one for each, by name.
@@ -144,6 +144,8 @@ class SparkView(ViewWithStreams, BaseView[C]):
         With the name of a `batch`, or a source and a number that grows, it happens once: the same
         batch again changes nothing, and warns. See `batches`.
         """
+        if more:
+            raise one_mapping(more)
         return self._advance(merged(changes or {}, named), batch=batch)
 
     def _advance(self, given: Mapping[str, Any], batch: BatchName | None = None) -> C:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn
 from ebbflow.flow.grouped import NEXT, Grouped
 from ebbflow.flow.parts import refuse
 from ebbflow.flow.plan import Node
-from ebbflow.public import Public
+from ebbflow.public import PublicByName
 from ebbflow.typevars import T_co
 
 if TYPE_CHECKING:
     from ebbflow.flow.collection import Collection
 
 
-class Verbs(Public, Generic[T_co]):
+class Verbs(PublicByName, Generic[T_co]):
     """Verbs of a collection: each makes one node of the plan, and gives the collection of it."""
 
     node: Node

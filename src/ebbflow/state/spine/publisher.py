@@ -343,5 +343,5 @@ def not_written(what: str, error: Exception | None, address: str) -> StateError:
         f"{what} could not be written; the state is what it was before",
         path=Text(str(file or address)),
         cause=error,
-        remedy="make room there, or have it answer, and try again",
+        remedy="free space there, or check that the store answers, and try again",
     )

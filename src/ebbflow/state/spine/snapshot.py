@@ -54,6 +54,10 @@ class Snapshot:
         self._maps: dict[str, memoryview] = {}
 
     def _at(self, epoch: int, name: str) -> Manifest:
+        if type(epoch) is not int:
+            raise StateError(
+                "the number of an epoch is an int", given=epoch, remedy="at(epoch), of view.epoch"
+            )
         if epoch < 0:
             return Manifest(-1, 0)
         if name:

@@ -170,6 +170,8 @@ class Store(Publisher):
 
     def at(self, epoch: int) -> Pinned:
         """The state at the end of an epoch that is retained; close it after use."""
+        if type(epoch) is int and epoch < 0:
+            raise StateError(f"epoch {epoch} is not there", remedy="an epoch from 0 on")
         return Pinned(self.files, epoch, self._pins, unpickle=self.unpickle)
 
     # ---- what others have written ----

@@ -20,13 +20,13 @@ from ebbflow.engine.runtime.reader.stored import StoredOutput, stored_outputs
 from ebbflow.errors import CompositionError, StateError
 from ebbflow.flow.plan import Plan
 from ebbflow.keywords import checked
-from ebbflow.public import Public
+from ebbflow.public import PublicByName
 from ebbflow.state.spine import Place, Snapshot, files_at, live_snapshot
 from ebbflow.state.spine.live import Wanted
 from ebbflow.zset import from_view
 
 
-class Reader(Public):
+class Reader(PublicByName):
     """The state at a path, to be read; made by `ebbflow.open`."""
 
     _spoken = "a reader"
@@ -72,6 +72,14 @@ class Reader(Public):
         under the number of the last. A reader that is further behind than what is kept gets an
         error; without `since` it begins anew.
         """
+        for name, given, classes in (
+            ("since", since, (int,)), ("wait", wait, (int, float)), ("every", every, (int, float)),
+        ):  # fmt: skip
+            if given is not None and type(given) not in classes:
+                raise CompositionError(
+                    f"changes({name}={given!r}): that is not a number",
+                    remedy="changes(since=epoch, wait=seconds, every=seconds)",
+                )
         return LiveChanges(self, since, wait, self.files.every if every is None else every)
 
     def __repr__(self) -> str:

@@ -174,7 +174,7 @@ def writing(what: str, place: Path, then: str) -> Iterator[None]:
         raise SinkError(
             f"{what} could not be written: {error.strerror or error}",
             path=Text(str(place)),
-            remedy=f"make room there, or have it writable; {then}",
+            remedy=f"free space there, or make it writable; {then}",
         ) from error
 
 
@@ -209,7 +209,7 @@ def write_values(
             remedy='another path, or mode="overwrite"',
         )
     for name, place in places.items():
-        with writing("write_snapshot: the table", place, "what was there before stays until then"):
+        with writing("write_snapshot: the table", place, "the old table stays until then"):
             _replace_table(place, values[name].to_arrow(), format, mine)
 
 

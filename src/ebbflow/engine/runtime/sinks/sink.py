@@ -332,7 +332,7 @@ def note(files: Files, name: str, epoch: int, *, restart: bool = False) -> None:
             f"the sink {name!r} {what} epoch {epoch}, and that could not be noted",
             path=Text(files.address),
             cause=error,
-            remedy="make room there; the next step goes on from the epoch that is noted",
+            remedy="free space there; the next step continues from the noted epoch",
         ) from error
 
 

@@ -136,7 +136,7 @@ def _putting(rejected: Rejecting, stack: ExitStack) -> Callable[[Rejected, str],
         return lambda each, unit: rejected.append(each)
     if callable(rejected) and is_async(rejected):
         raise CompositionError(
-            f"rejected={function_name(rejected)}: it is async, and nobody awaits it",
+            f"rejected={function_name(rejected)}: it is async, and its coroutine would never run",
             remedy="rejected=rows.append, or the path of a file",
         )
     if callable(rejected):

@@ -126,7 +126,7 @@ def require_event(source: Source, names: Sequence[str]) -> None:
     missing = [name for name in ("op", BEFORE, AFTER) if name not in names]
     if image and missing:
         what = f"an event of Debezium has op, before and after, and here is no {missing[0]!r}"
-        null = f"{missing[0]!r} as well, null where there is no such row"
+        null = f"{missing[0]!r} as well, null for a row that does not exist"
         raise _wrong(source, what, names, "'op': c, r, u or d" if "op" in missing else null)
 
 
@@ -175,6 +175,8 @@ def _hint(source: Source, name: str) -> Any:
 
 def cast(source: Source, name: str, found: str, column: Column) -> str:
     """What to do about it."""
+    if name not in {each for each, _ in columns_of(source.type)}:  # a weight, or a kind of change
+        return f"cast the column to {column}"
     if column.form == "any" and _hint(source, name) is not Any:
         return f"rows instead of a table: {source.name}=[row, ...]"
     if column.form == "any":

@@ -1,8 +1,8 @@
-"""Arrow columns in types with which Arrow can compute.
+"""Arrow columns in types that have kernels.
 
 Arrow has few kernels for its newer layouts: views of texts, bytes and lists, and values that are
-encoded by runs. A table from elsewhere that has them is rewritten in the older layouts, also inside
-lists, structs and dictionaries.
+encoded by runs. `plain_table` rewrites them in the older layouts, also inside lists, structs and
+dictionaries.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Frames(Mapping[str, DataFrame]):
         return f"<DataFrames of {', '.join(self._names)}>"
 
     def _repr_html_(self) -> str:
-        """The columns of each output; its rows are in a job that nobody has asked for."""
+        """The columns of each output. Its rows would need a job."""
         return page(self, {name: partial(self._columns, name) for name in self._names})
 
     def _columns(self, name: str) -> str:

@@ -175,7 +175,7 @@ def _by_key(state: Any, request: Request, small: int) -> InputChange:
             edited_structure(source, each.field)
         return InputChange(Edits(()), edits, size=len(edits))
     assert isinstance(request, Forget)
-    return InputChange(request, {request.before: 1}, size=1)
+    return InputChange(request, {state.forgotten_before(request): 1}, size=1)
 
 
 def _here(state: Any, events: Events) -> InputChange:

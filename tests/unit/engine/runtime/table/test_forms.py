@@ -167,3 +167,11 @@ def test_far_dates_inside_lists_are_refused() -> None:
     with pytest.raises(ef.EbbflowError, match=r"'x\[1\]': .* outside the years"):
         view.step(things=pa.table({"id": [1, 2], "x": dates}))
     assert view.value == ef.ZSet()
+
+
+def test_a_weight_is_not_spoken_of_as_a_field() -> None:
+    _, view = running(int)
+    for weights in ([1.5], ["x"]):
+        with pytest.raises(ef.EbbflowError, match="column 'weight' is") as error:
+            view.step(things={"id": [1], "x": [2], "weight": weights})
+        assert error.value.remedy == "cast the column to int"
