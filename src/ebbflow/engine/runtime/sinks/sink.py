@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.runtime.callers import under_way
 from ebbflow.engine.runtime.sinks.gaps import gap_facts, last_gap
 from ebbflow.engine.runtime.subscribe import answered
-from ebbflow.errors import CompositionError, SinkError, Text
+from ebbflow.errors import CompositionError, SinkError, Text, value_text
 from ebbflow.paths import file_name
 
 if TYPE_CHECKING:
@@ -180,6 +180,10 @@ class Sinks:
 
     def restart(self, name: str) -> None:
         """Begin a sink again with all rows: at once, or when it is added."""
+        if not isinstance(name, str):
+            known = ", ".join(map(repr, self.done)) or "a text"
+            what = f"restart_sink({value_text(name)}): the name of a sink is a text"
+            raise CompositionError(what, remedy=f"one of {known}")
         with self._lock:
             if under_way(Sinks.deliver, self):
                 raise CompositionError(
