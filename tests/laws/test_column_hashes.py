@@ -84,6 +84,16 @@ def test_a_column_is_hashed_as_its_values(kind: str) -> None:
     run()
 
 
+@pytest.mark.parametrize("size", [18, 19, 20, 21, 22, 30, 38, 40])
+def test_long_decimals_are_hashed_as_their_values(size: int) -> None:
+    """Arrow takes some texts that are too large for 128 bits, such as these of 30 digits."""
+    digits = "675830517640746643005476088844" + "7" * size
+    for places in (0, 1, 17, 18, 19):
+        for sign in ("", "-"):
+            check([Decimal(f"{sign}{digits[:size]}").scaleb(-places)])
+            check([Decimal(f"{sign}{digits[:size]}.{digits[:places]}"), Decimal(1)])
+
+
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(sorted(kinds)), st.sampled_from(sorted(kinds)), st.booleans())
 def test_rows_are_hashed_as_tuples(data: Any, one: str, other: str, record: bool) -> None:

@@ -115,7 +115,7 @@ class Disk:
     def _open(self) -> None:
         store, program = self.store, self.program
         fresh = store.epoch < 0
-        known = set() if fresh else set(store.notes["parts"])
+        known = set(store.notes.get("parts", ()))
         mine = set(program.names)
         changed = [] if fresh else self.changed_outputs(store.notes)
         if not fresh:

@@ -164,7 +164,7 @@ def test_far_dates_inside_lists_are_refused() -> None:
     with pytest.raises(ef.EbbflowError, match=r"'x\[1\]'"):
         view.step(things=pa.table({"id": [1, 2], "x": dates}))
     dates = pa.array([[1], [2, 2**30]], pa.list_(pa.date32()))
-    with pytest.raises(ef.EbbflowError, match=r"'x\[1\]': .* outside the years"):
+    with pytest.raises(ef.EbbflowError, match="column 'x' is outside the years 1 to 9999"):
         view.step(things=pa.table({"id": [1, 2], "x": dates}))
     assert view.value == ef.ZSet()
 
