@@ -344,6 +344,49 @@ def test_texts_are_read_where_that_is_asked_for(hint: Any, text: str, value: Any
             assert found == (value if value is REFUSED else exactly(value)), (form, columns)
 
 
+@pytest.mark.parametrize("hint", [Decimal, tuple[Decimal, ...]], ids=name_of)
+@pytest.mark.parametrize("size", [20, 21, 30, 38])
+def test_large_decimals_of_tables_are_exact_or_refused(
+    hint: Any, size: int, tmp_path: Path
+) -> None:
+    """Arrow brings some of them to 18 digits after the point with other numbers, and no error."""
+    program = ef.Input("i", record("Row", id=int, x=hint), key="id")
+    several = hint is not Decimal
+
+    def put(x: Any) -> Any:
+        return [x] if several else x
+
+    for digits in (
+        "675830517640746643005476088844675830517",
+        "774952696982845118133464913774952696982",
+    ):
+        value = Decimal(digits[:size])
+        wide = pa.array(
+            [put(value)], pa.list_(pa.decimal128(38, 0)) if several else pa.decimal128(38, 0)
+        )
+        text = pa.array([put(str(value))])
+        kind = exactly(put(value)) if not several else exactly((value,))
+        for given in (
+            pa.table({"id": [1], "x": wide}),
+            ef.upsert(pa.table({"id": [1], "x": text}), parse=True),
+            {"id": [1], "x": [put(value)]},
+        ):
+            for columns in (False, True):
+                assert kept(program, given, columns=columns) in (REFUSED, kind)
+        if not several:
+            (tmp_path / "x.csv").write_text(f"id,x\n1,{value}\n")
+            assert csv_value(program, tmp_path / "x.csv") in (REFUSED, kind)
+
+
+def csv_value(program: Any, path: Path) -> str:
+    with program.run() as view:
+        try:
+            view.step(i=ef.read_csv(path, program.node.type))
+        except EbbflowError:
+            return REFUSED
+        return exactly(next(iter(view.value)).x)
+
+
 def test_the_rows_of_a_csv_reader_are_refused_until_they_are_parsed() -> None:
     """Rows of texts: `max` of 9 and 10 is 10, and key "1" is key 1."""
     program = ef.Input("i", NamedTuple("Row", [("id", int), ("x", int)]), key="id")

@@ -90,8 +90,10 @@ def words_of_arrow(array: Any, digits: tuple[int, int]) -> Any:
     """
     import pyarrow as pa
 
+    from ebbflow.state.spine.arrow_decimals import decimals_of
+
     if not pa.types.is_decimal128(array.type) or array.type.scale != digits[1]:
-        array = array.cast(pa.decimal128(MOST, digits[1]))
+        array = decimals_of(array, pa.decimal128(MOST, digits[1]))
     if not len(array):
         return np.empty(0, np.int64)
     halves = np.frombuffer(array.buffers()[1], "<i8")
@@ -141,10 +143,12 @@ def words_of_texts(array: Any, scale: int) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ebbflow.state.spine.arrow_decimals import decimals_of
+
     if pc.any(pc.match_substring(array, "E+")).as_py():  # Arrow loses digits of these
         raise DoesNotFit(_OTHER)
     try:
-        return words_of_arrow(array.cast(pa.decimal128(MOST, scale)), (MOST, scale))
+        return words_of_arrow(decimals_of(array, pa.decimal128(MOST, scale)), (MOST, scale))
     except pa.ArrowInvalid as error:
         raise DoesNotFit(_OTHER) from error
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import AlgebraError
+from ebbflow.state.spine.arrow_decimals import decimals_of
 from ebbflow.state.spine.columns import ColumnShape, days_of, decode, heavy, widened
 from ebbflow.state.spine.hashing import (
     NAN_HASH,
@@ -161,13 +162,8 @@ def _decimals(column: Any) -> Words | None:
     """Of Decimals as texts; None where some have too many digits."""
     if pc.any(pc.match_substring(column, "E+")).as_py():  # Arrow loses digits of these
         return None
-    point = pc.find_substring(column, ".")
-    whole = pc.if_else(pc.less(point, 0), pc.utf8_length(column), point)
-    whole = pc.subtract(whole, pc.starts_with(column, "-").cast(whole.type))
-    if (pc.max(whole).as_py() or 0) > 20:  # Arrow may not see that these do not fit
-        return None
     try:
-        units = column.cast(_UNITS)
+        units = decimals_of(column, _UNITS)
     except pa.ArrowInvalid:
         return None
     halves = np.frombuffer(units.buffers()[1], "<i8")

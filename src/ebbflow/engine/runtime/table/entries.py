@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ebbflow.engine.runtime.table.arrow import arrow_schema, to_arrow
 from ebbflow.engine.runtime.table.column_types import Column, columns_of
+from ebbflow.state.spine.arrow_decimals import decimals_of
 from ebbflow.state.spine.columns import days_of, decode
 from ebbflow.state.spine.part import EntryBatch
 
@@ -67,4 +68,6 @@ def _as(array: Any, wanted: Any) -> Any:
         return days_of(array).view(wanted)
     if pa.types.is_timestamp(wanted) and wanted.tz is not None and array.type == pa.timestamp("us"):
         return array.view(pa.int64()).view(wanted)
-    return array if array.type == wanted else array.cast(wanted)
+    if array.type == wanted:
+        return array
+    return decimals_of(array, wanted) if pa.types.is_decimal(wanted) else array.cast(wanted)

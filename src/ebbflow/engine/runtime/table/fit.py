@@ -29,6 +29,7 @@ from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
+from ebbflow.state.spine.arrow_decimals import decimals_of, may_overflow
 
 _EXACT = 1 << 53
 """Integers up to here are all told apart by floats."""
@@ -159,7 +160,7 @@ def _cast(source: Source, name: str, column: Column, array: Any) -> Any:
             some = some.cast(pa.decimal128(min(20 + scale, 38), scale))
         if column.form == "float":
             return exact_floats(some) if is_.is_integer(some.type) else one_form(some.cast(wanted))
-        return some.cast(wanted)
+        return decimals_of(some, wanted) if may_overflow(some.type, wanted) else some.cast(wanted)
 
     try:
         return made(array)

@@ -20,6 +20,7 @@ from ebbflow.engine.runtime.table.libraries import NESTED, Loose, arrow_of
 from ebbflow.engine.runtime.table.mismatch import shown
 from ebbflow.engine.runtime.tables import is_columns, library_of
 from ebbflow.flow.plan import Source
+from ebbflow.state.spine.arrow_decimals import decimals_of, may_overflow
 
 _REMEDY = "another text, or leave the row out"
 
@@ -75,10 +76,14 @@ def read_texts(name: str, column: Column, array: Any) -> Any:
     if not stands_for(array.type, column):
         return array
     wanted = arrow_type(column)
+
+    def made(some: Any) -> Any:
+        return decimals_of(some, wanted) if may_overflow(some.type, wanted) else some.cast(wanted)
+
     try:
-        return array.cast(wanted)
+        return made(array)
     except pa.ArrowException as error:
-        at = first_bad(array, lambda some: some.cast(wanted))
+        at = first_bad(array, made)
         if at is None:
             return array
         why = f"{shown(array[at])} is no {column}"
