@@ -78,9 +78,10 @@ def test_a_reader_needs_no_spark_and_no_program(spark: Any, tmp_path: Path) -> N
 def test_a_reader_with_the_program_reads_what_is_computed(
     spark: Any, tmp_path: Path, mode: str
 ) -> None:
-    with run(spark, tmp_path, mode=mode) as view:
-        followed(tmp_path, None, view)
-        followed(tmp_path, PROGRAM, view)
+    for program in (None, PROGRAM):
+        path = tmp_path / str(program is None)
+        with run(spark, path, mode=mode) as view:
+            followed(path, program, view)
 
 
 @pytest.mark.slow
