@@ -344,3 +344,12 @@ def test_values_are_left_out_of_errors_that_are_redacted(spark: Any) -> None:
         ef.redact(False)
     assert "10000" not in str(caught.value)
     assert "7" not in str(caught.value.facts["row"])
+
+
+def test_a_column_may_have_the_name_of_an_option(spark: Any, tmp_path: Path) -> None:
+    """A DataFrame has its columns as attributes; on Connect it has every name."""
+    row_type = record("Options", parse=int, rows=int, missing=int)
+    program = ef.Input("options", row_type)
+    with program.run(ef.spark(spark, path=tmp_path)) as view:
+        view.step(options=spark.createDataFrame([(1, 2, 3)], ["parse", "rows", "missing"]))
+        assert view.zset() == ef.ZSet.of([row_type(1, 2, 3)])

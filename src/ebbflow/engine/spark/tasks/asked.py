@@ -71,7 +71,7 @@ def input_change(
         _require_end(source, change)
     if is_time(source, change):
         change = Upsert([source.type(change)])
-    if getattr(change, "parse", False):
+    if isinstance(change, Request) and getattr(change, "parse", False):
         _require_here(source, change)
     if not isinstance(change, Request):
         return _rows(source, None, change, small)
