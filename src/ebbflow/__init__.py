@@ -122,9 +122,10 @@ else:
         if name == "metrics":
             return import_module("ebbflow.metrics")
         if name not in _LATER:
+            from ebbflow.flow.verbs.unknown import INSTEAD
             from ebbflow.public import unknown_of_module
 
-            raise unknown_of_module(name, __all__)
+            raise unknown_of_module(name, __all__, INSTEAD)
         try:
             return getattr(import_module(_LATER[name]), name)
         except ModuleNotFoundError as error:

@@ -42,8 +42,11 @@ def unknown(what: str, name: str, instead: Mapping[str, str], known: Iterable[st
     return UnknownVerb(f"{what} has no {name!r}", created=place(), remedy=remedy)
 
 
-def unknown_of_module(name: str, known: Iterable[str]) -> AttributeError:
-    """Return the error for a name that the module `ebbflow` does not have.
+def unknown_of_module(
+    name: str, known: Iterable[str], verbs: Mapping[str, str] = MappingProxyType({})
+) -> AttributeError:
+    """Return the error for a name that the module `ebbflow` does not have. `verbs` are names of
+    other libraries for verbs of a collection `c`.
 
     >>> print(unknown_of_module("avg", ["mean"]))
     ebbflow has no 'avg'
@@ -57,7 +60,8 @@ def unknown_of_module(name: str, known: Iterable[str]) -> AttributeError:
             f"ebbflow.{name} is a module that is not imported yet", created=place(),
             remedy=f"import ebbflow.{name}",
         )  # fmt: skip
-    return unknown("ebbflow", name, MODULE, known)
+    of_collections = {each: f"for a collection c: {ours}" for each, ours in verbs.items()}
+    return unknown("ebbflow", name, {**of_collections, **MODULE}, known)
 
 
 class Theirs:

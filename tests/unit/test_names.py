@@ -88,6 +88,16 @@ def test_names_are_those_of_collections_views_and_inputs() -> None:
         (lambda: ef.avg, "ebbflow.mean(...)"),  # type: ignore[attr-defined]
         (lambda: ef.maen, "mean"),  # type: ignore[attr-defined]
         (lambda: ef.nothing_like_it, "a name in dir(ebbflow)"),  # type: ignore[attr-defined]
+        (lambda: ef.table, 'ebbflow.Input("orders", Order), then view.step(orders=rows)'),  # type: ignore[attr-defined]
+        (lambda: ef.left_join, 'for a collection c: join(other, on="field", how="left")'),  # type: ignore[attr-defined]
+        (lambda: ef.cast, "a field name, or a function of the row: lambda row: row.price * 2"),  # type: ignore[attr-defined]
+        (lambda: ef.write_parquet, "view.write_snapshot(path)"),  # type: ignore[attr-defined]
+        (lambda: VIEW.remove_sink, "view.end_sink(name)"),
+        (lambda: VIEW.history, "view.at(epoch) with run(path=..., keep_epochs=n), or view.epoch"),
+        (lambda: VIEW.clear, 'view.input("orders").replace([])'),
+        (lambda: BOTH["b"].add_sink, 'view["b"].on_change(function), or view.add_sink(sink)'),
+        (lambda: ORDERS.full_join, 'join(other, on="field", how="full")'),
+        (lambda: ORDERS.hop, "tumbling(time, size), sliding(...) or session(...), then group_by"),
         (lambda: VIEW.subscribe, "view.on_change(print)"),
         (lambda: VIEW.insert, 'view.input("orders").add(row), or view.step(orders=[row])'),
         (lambda: VIEW.update, 'view.input("orders").upsert(row)'),

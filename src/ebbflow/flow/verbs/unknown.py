@@ -35,13 +35,16 @@ _ASOF = 'asof_join(other, on="key", order="time"), with direction= and tolerance
 _INTERVAL = 'interval_join(other, on="key", order="time", low=..., high=...)'
 _MATCH = 'match(first=lambda row: ..., then=lambda row: ..., per="key", order="time", within=...)'
 _CHANGE = 'view = c.run(), then view.input("name").upsert(row), or add, remove, delete'
+_PLAIN = "nothing: a collection is a value of Python, without name or index"
 _KEEP = "nothing: a running view keeps its state"
 
-_INSTEAD: dict[str, str] = {
-    **dict.fromkeys(("where", "query", "having", "loc", "mask", "qualify"), _FILTER),
-    "dropna": "filter(lambda row: row.field is not None)",
+INSTEAD: dict[str, str] = {
+    **dict.fromkeys(("where", "where_", "query", "having", "loc", "mask", "qualify"), _FILTER),
+    **dict.fromkeys(("dropna", "drop_nulls", "isnull", "is_null", "notnull", "isna", "notna"),
+                    "filter(lambda row: row.field is not None)"),
     **dict.fromkeys(("withColumn", "withColumns", "with_columns", "assign", "mutate"), _ADD),
-    **dict.fromkeys(("astype", "cast", "with_column", "extend", "add_column", "derive"), _ADD),
+    **dict.fromkeys(("astype", "cast", "with_column", "extend", "add_column", "derive", "eval"),
+                    _ADD),
     **dict.fromkeys(("drop", "drop_columns", "selectExpr", "project", "expr"), _SELECT),
     **dict.fromkeys(("withColumnRenamed", "withColumnsRenamed", "toDF", "rename_columns"), _RENAME),
     **dict.fromkeys(("fillna", "fill_nan", "coalesce", "ifnull", "nvl"), "fill_null(field=0)"),
@@ -63,11 +66,17 @@ _INSTEAD: dict[str, str] = {
         }.items()
     },
     **dict.fromkeys(("aggregate", "summarize", "summarise"), 'agg(total=ebbflow.sum("field"))'),
-    **dict.fromkeys(("drop_duplicates", "dropDuplicates", "unique", "dedup"), "distinct()"),
+    **dict.fromkeys(("drop_duplicates", "dropDuplicates", "unique", "dedup",
+                     "deduplicate"), "distinct()"),
     **dict.fromkeys(("merge", "inner_join", "innerJoin"), 'join(other, on="field")'),
     **dict.fromkeys(("left_join", "leftJoin"), 'join(other, on="field", how="left")'),
-    **dict.fromkeys(("semi_join", "exists", "isin"), 'join(other, on="field", how="semi")'),
-    **dict.fromkeys(("anti_join", "not_exists"), 'join(other, on="field", how="anti")'),
+    **dict.fromkeys(("outer_join", "full_join", "fullJoin", "outerJoin", "full_outer_join"),
+                    'join(other, on="field", how="full")'),
+    **dict.fromkeys(("right_join", "rightJoin"),
+                    'join(c, on="field", how="left") of the other collection'),
+    **dict.fromkeys(("semi_join", "semijoin", "exists", "isin"),
+                    'join(other, on="field", how="semi")'),
+    **dict.fromkeys(("anti_join", "antijoin", "not_exists"), 'join(other, on="field", how="anti")'),
     **dict.fromkeys(("join_where", "conditional_join", "range_join"), _COMPARE),
     **dict.fromkeys(("scalar", "subquery"), "filter(lambda row, one: ..., other)"),
     **dict.fromkeys(("merge_asof", "join_asof", "asof", "asofJoin", "as_of_join"), _ASOF),
@@ -78,8 +87,11 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("subtract", "except_all", "minus", "difference"), "except_(other)"),
     "exceptAll": "c - other",
     **dict.fromkeys(("intersectAll", "intersection"), "intersect(other)"),
-    **dict.fromkeys(("apply", "transform", "mapPartitions", "pipe"), "map(f, type=...)"),
-    **dict.fromkeys(("window", "withWatermark", "resample"), _WINDOW),
+    **dict.fromkeys(("apply", "transform", "mapPartitions", "mapValues", "process",
+                     "map_partitions", "map_elements", "applymap", "pipe"), "map(f, type=...)"),
+    **dict.fromkeys(("window", "withWatermark", "watermark", "resample", "hop", "hopping", "tumble",
+                     "tumbling_window", "sliding_window", "hopping_window", "session_window"),
+                    _WINDOW),
     **dict.fromkeys(("rolling", "expanding", "partitionBy", "cumsum", "cummax", "cumcount"), _OVER),
     **dict.fromkeys(("shift", "lag", "lead", "diff", "pct_change"), _LAG),
     **dict.fromkeys(("ffill", "row_number", "rank", "rowNumber", "dense_rank", "ntile"), _NUMBER),
@@ -87,15 +99,34 @@ _INSTEAD: dict[str, str] = {
     **dict.fromkeys(("accumulate", "foldLeft", "aggregateByKey"), _SCAN),
     "flatMap": "flat_map(f)",
     **dict.fromkeys(("unnest", "explode_outer", "posexplode", "flatten"), 'explode("field")'),
-    **dict.fromkeys(("collect", "show", "toPandas", "to_pandas", "values", "iterrows"), _RUN),
-    **dict.fromkeys(("write", "writeStream", "to_csv", "foreach"), f"{_RUN}; or view.on_change"),
+    **dict.fromkeys(("collect", "show", "toPandas", "to_pandas", "values", "iterrows",
+                     "itertuples", "toLocalIterator", "items", "display", "print", "start",
+                     "execute", "compute", "materialize", "run_async", "keys", "get", "copy"),
+                    _RUN),
+    **dict.fromkeys(("write", "writeStream", "foreach", "foreachBatch"),
+                    f"{_RUN}; or view.on_change"),
+    **dict.fromkeys(("to_csv", "to_parquet", "save"),
+                    "view = c.run(), then view.write_snapshot(path)"),
+    **dict.fromkeys(("sink", "to_sink"), "view = c.run(), then view.add_sink"),
+    **dict.fromkeys(("schema", "printSchema", "columns", "dtypes", "describe", "info", "key"),
+                    "c.type"),
+    **dict.fromkeys(("alias", "as_"), _PLAIN),
+    **dict.fromkeys(("debug", "inspect", "to_sql", "sql"), "c.explain()"),
+    **dict.fromkeys(("createOrReplaceTempView", "set_index", "reset_index", "index", "as_table"),
+                    _PLAIN),
+    **dict.fromkeys(("loop", "recursive"), "iterate(...), or ebbflow.fixpoint(...)"),
+    **dict.fromkeys(("nest", "implode"), 'group_by("field").agg(rows=ebbflow.collect("field"))'),
+    **dict.fromkeys(("zip", "enumerate"), _NUMBER),
+    **dict.fromkeys(("connect",), 'join(other, on="field")'),
+    **dict.fromkeys(("repartition", "partition_by", "keyBy", "key_by", "groupByKey"),
+                    "nothing: an engine partitions by the fields of joins and groups"),
     **dict.fromkeys(("cache", "persist", "checkpoint"), _KEEP),
     **{
         each: f"view = c.run(), then view.{each}"
         for each in VIEWS if each not in ("changes", "get", "show")
     },
     **dict.fromkeys(("subscribe", "listen", "on_update"), "view = c.run(), then view.on_change"),
-    **dict.fromkeys(("insert", "add", "upsert", "delete", "update", "remove"), _CHANGE),
+    **dict.fromkeys(("insert", "add", "upsert", "delete", "update", "remove", "feed"), _CHANGE),
     **dict.fromkeys(("rows", "data", "result", "results", "to_arrow", "to_polars", "df"), _RUN),
 }  # fmt: skip
 """What of ours does what a verb of theirs does."""
@@ -108,8 +139,8 @@ def unknown_verb(name: str, hint: Any, ours: list[str]) -> UnknownVerb:
     limit(n, order=...)
     """
     near = get_close_matches(name, ours, n=1, cutoff=0.7)
-    if name in _INSTEAD:
-        remedy = _INSTEAD[name]
+    if name in INSTEAD:
+        remedy = INSTEAD[name]
     elif name in (fields_of(hint) or ()):
         remedy = f'select("{name}"), or a function of the row: lambda row: row.{name}'
     else:
@@ -123,6 +154,6 @@ def unknown_of_groups(name: str, otherwise: str) -> UnknownVerb:
     >>> unknown_of_groups("avg", "").remedy
     'agg(avg=ebbflow.mean("field"))'
     """
-    found = _INSTEAD.get(name, "")
+    found = INSTEAD.get(name, "")
     remedy = found if found.startswith("agg(") else otherwise
     return UnknownVerb(f"group_by(...) has no {name!r}", created=place(), remedy=remedy)
