@@ -7,6 +7,7 @@ that has rows; the row has the key's fields first. A group whose last row goes i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from ebbflow.errors import CompositionError, place
@@ -108,8 +109,10 @@ def aggregated(
 ) -> Reduce:
     """The node of `agg`."""
     if unnamed:
-        remedy = named_results(unnamed[0], node) or f"agg(name={unnamed[0]!r})"
-        refuse(f"agg({unnamed[0]!r}): every result needs a name", remedy)
+        one = unnamed[0]
+        said = f"{one.__name__}" if isinstance(one, FunctionType) else repr(one)
+        remedy = named_results(one, node) or f"agg(name={said})"
+        refuse(f"agg({said}): every result needs a name", remedy)
     if not reducers:
         refuse("agg(): no reducer is given", "agg(n=ebbflow.count())")
     field_names("agg({}=...)", reducers)

@@ -25,9 +25,11 @@ from ebbflow.flow.inferred import inferred
 from ebbflow.flow.plan import Node, Source, Unary
 from ebbflow.flow.types import held, unhashable
 from ebbflow.fn import Fn
+from ebbflow.names import REDUCERS
 from ebbflow.operator import Operator
 from ebbflow.operator.applied import Applied
 from ebbflow.record import as_stored, fields_of, hints_of, name_of
+from ebbflow.reducer import Reducer
 from ebbflow.typevars import V
 
 Part = str | Callable[[V], Any] | tuple[Any, ...]
@@ -147,6 +149,14 @@ def function(shape: str, given: Any, roles: tuple[str, ...]) -> None:
             f"{shape.format(repr(given))}: {given!r} is no part of a row",
             "a field name, several in a tuple, or a function" if len(roles) == 1 else "a function",
         )
+    if isinstance(given, Reducer) or _makes_reducer(given) or _makes_reducer(_called(given)):
+        one = isinstance(given, Reducer)
+        said = repr(given) if one else function_name(given).rpartition(".")[2]
+        agg = f"name={given!r}" if one else 'name=ebbflow.sum("field")'
+        refuse(
+            f"{shape.format(said)}: a reducer takes many rows, and here is one row",
+            f'group_by("field").agg({agg}), or over(...).with_fields({agg})',
+        )
     if isinstance(given, Operator):
         refuse(
             f"{shape.format(repr(given))}: that is an operator, and it is not said of which field",
@@ -174,13 +184,24 @@ def at_once(call: str, given: Any) -> None:
         created    <doctest ebbflow.flow.parts.at_once[1]>:1
         try        a plain function; await its data before the step and join with it
     """
-    found = outline(given, [Any] * arity_of(given))
-    called = found.args[0] if isinstance(found, Operation) and found.op == CALL else None
-    if is_async(given) or (isinstance(called, Outside) and is_async(called.value)):
+    if is_async(given) or is_async(_called(given)):
         refuse(
             f"{call}: it is async, and an epoch awaits nothing",
             "a plain function; await its data before the step and join with it",
         )
+
+
+def _called(given: Any) -> Any:
+    """The function that a function only calls, or None: `fetch` of `lambda row: fetch(row)`."""
+    found = outline(given, [Any] * arity_of(given))
+    called = found.args[0] if isinstance(found, Operation) and found.op == CALL else None
+    return called.value if isinstance(called, Outside) else None
+
+
+def _makes_reducer(given: Any) -> bool:
+    """Whether it is a function of the library that returns a reducer, such as `ebbflow.sum`."""
+    module, name = getattr(given, "__module__", None), getattr(given, "__name__", None)
+    return str(module).startswith("ebbflow.reducer") and name in REDUCERS.values()
 
 
 def refuse(what: str, remedy: str, **facts: object) -> NoReturn:

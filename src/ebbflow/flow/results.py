@@ -20,7 +20,7 @@ from typing import Any
 from ebbflow.change.edited import List, Text
 from ebbflow.flow.attributes import check
 from ebbflow.flow.digits import with_digits
-from ebbflow.flow.parts import at_once, field, part_type, refuse, rows_of
+from ebbflow.flow.parts import ROW, at_once, field, function, part_type, refuse, rows_of
 from ebbflow.flow.plan import Node
 from ebbflow.flow.types import classes
 from ebbflow.flow.written import aggregate, instead
@@ -52,6 +52,8 @@ def given(call: str, node: Node, reducer: Any) -> AnyReducer:
         if isinstance(of, str):
             field(_shape(call, each, of), node, of, instead=instead)
         else:
+            if isinstance(of, Reducer):
+                function(_around(call, each), of, ROW)
             if of is not None:
                 at_once(_around(call, each).format(), of)
             check(_around(call, each), of, [(node.type, rows_of(node))])

@@ -118,6 +118,34 @@ GOLDEN: list[tuple[Any, str]] = [
         "    try        a field name, several in a tuple, or a function",
     ),
     (
+        lambda: ORDERS.select("city", total=ef.sum("price")),
+        "select(total=sum('price')): a reducer takes many rows, and here is one row\n"
+        "    try        group_by(\"field\").agg(name=sum('price')), "
+        "or over(...).with_fields(name=sum('price'))",
+    ),
+    (
+        lambda: ORDERS.map(ef.count),
+        "map(count): a reducer takes many rows, and here is one row\n"
+        '    try        group_by("field").agg(name=ebbflow.sum("field")), '
+        'or over(...).with_fields(name=ebbflow.sum("field"))',
+    ),
+    (
+        lambda: ORDERS.with_fields(total=lambda order: ef.sum("price")),
+        "with_fields(total=<lambda>): a reducer takes many rows, and here is one row\n"
+        '    try        group_by("field").agg(name=ebbflow.sum("field")), '
+        'or over(...).with_fields(name=ebbflow.sum("field"))',
+    ),
+    (
+        lambda: ORDERS.agg(total=ef.sum(ef.max("price"))),
+        "agg(total=sum(max('price'))): a reducer takes many rows, and here is one row\n"
+        "    try        group_by(\"field\").agg(name=max('price')), "
+        "or over(...).with_fields(name=max('price'))",
+    ),
+    (
+        lambda: ORDERS.agg(ef.count),
+        "agg(count): every result needs a name\n    try        agg(name=count)",
+    ),
+    (
         lambda: WORDS.map(yielding),
         "map(yielding): it yields, and here one value is wanted\n"
         "    try        flat_map(yielding), or return instead of yield",
