@@ -115,3 +115,20 @@ def test_callback_that_gives_a_coroutine_fails_and_the_epoch_stays() -> None:
 def test_sink_with_an_async_method_is_refused() -> None:
     with pytest.raises(ef.EbbflowError, match="publish: it is async"):
         VIEW.add_sink(LateSink())
+
+
+@pytest.mark.parametrize("method", ["begin", "restart", "had", "close"])
+def test_sink_with_another_async_method_is_refused(method: str) -> None:
+    sink = type("OtherSink", (ef.Sink,), {"publish": lambda *_: None, method: later})()
+    with pytest.raises(ef.EbbflowError, match=f"{method}: it is async"):
+        VIEW.add_sink(sink)
+    assert not VIEW.sinks
+
+
+def test_function_that_gives_a_coroutine_as_its_sink_begins_again_is_refused() -> None:
+    view: Any = C.run()
+    view.step(orders=[Order(1, "Rome", 3)])
+    end = view.each_epoch(lambda change, epoch: later(), name="late")
+    with pytest.raises(ef.EbbflowError, match=r"each_epoch\(late\): it is async"):
+        view.restart_sink("late")
+    end()

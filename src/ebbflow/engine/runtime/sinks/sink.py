@@ -117,7 +117,7 @@ class FunctionSink(Sink):
         answered(f"each_epoch({self.name})", self.function(change, epoch))
 
     def restart(self, epoch: int, value: Any) -> None:
-        self.function(value, epoch)
+        self.publish(epoch, value)
 
 
 def name_of(function: Any) -> str:

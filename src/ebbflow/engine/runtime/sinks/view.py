@@ -143,9 +143,9 @@ class ViewWithSinks(Public):
                 f"add_sink({sink!r}): that is not a sink",
                 remedy="a subclass of ebbflow.Sink, or each_epoch(function)",
             )
-        for method in (sink.publish, sink.begin, sink.had):
-            if is_async(method):
-                raise not_awaited(f"add_sink({sink!r}): {method.__name__}")
+        for method in ("publish", "begin", "restart", "had", "close"):
+            if is_async(getattr(sink, method)):
+                raise not_awaited(f"add_sink({sink!r}): {method}")
         return self._all_sinks().add(sink)
 
     def deliver(self) -> None:
