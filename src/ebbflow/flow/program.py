@@ -52,8 +52,10 @@ class Program(PublicByName):
     def run(self, engine: Any, **options: Any) -> Any: ...
     @named_options
     def run(self, engine: Any = None, **options: Any) -> Any:
-        """Start to keep the outputs up to date: in this process, or by the `engine` given.
-        `docs/options.md` has the options in a table; an engine has its own.
+        """Keep the outputs up to date and return a view of them: in this process, or on an
+        `engine`, such as `run(ef.spark(path="state/"))`. The options are those of this process. An
+        engine has its own, and `run` takes `check_input` beside it. `docs/options.md` has both in
+        tables.
 
         >>> import ebbflow as ef
         >>> words = ef.Input("words", str)

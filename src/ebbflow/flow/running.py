@@ -57,8 +57,13 @@ def _described(node: Source) -> Text:
 
 
 def named_options(run: F) -> F:
-    """A method `run`, shown with the options of this process, which its first overload names."""
-    run.__signature__ = signature(get_overloads(run)[0])  # type: ignore[attr-defined]
+    """Show a method `run` with an engine, and with the options of this process that its first
+    overload names."""
+    here = signature(get_overloads(run)[0])
+    given = {**here.parameters}
+    given["engine"] = given["engine"].replace(annotation="Engine | None")
+    shown = here.replace(parameters=[*given.values()])
+    run.__signature__ = shown  # type: ignore[attr-defined]
     return run
 
 

@@ -68,6 +68,8 @@ def test_run_names_every_option_in_its_signature_and_on_the_page_with_its_defaul
             assert eval(written, {"timedelta": timedelta}) == default, name
     asked = signature(ef.Collection.run).parameters
     assert [*asked] == ["self", "engine", *local.OPTIONS]
+    assert asked["engine"].annotation == "Engine | None"
+    assert "run(ef.spark(path=" in str(ef.Collection.run.__doc__)
     assert signature(type(ef.program(orders=orders)).run).parameters == asked
     defaults = signature(disk_of_state()).parameters
     for name in local.OPTIONS[5:]:
