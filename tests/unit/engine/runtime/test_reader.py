@@ -11,6 +11,7 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.change import List, Text
+from ebbflow.engine.runtime.reader.stored import needs_program
 from ebbflow.engine.runtime.table.column_types import columns_of
 from ebbflow.engine.runtime.table.stored import row_type_of, stored_type
 from ebbflow.errors import CompositionError, StateError
@@ -101,7 +102,9 @@ def test_an_output_that_is_computed_needs_its_program_or_to_be_kept(tmp_path: Pa
         view.step(n=[1, 2])
         reader = ef.open(tmp_path / "own")
         assert reader.epoch == 1
-        with pytest.raises(StateError, match=r"keeps no rows(?s:.*)open\(path, program\)"):
+        with pytest.raises(
+            StateError, match=r"keeps no rows(?s:.*)a function of the(?s:.*)open\(path, program\)"
+        ):
             _ = reader.value
         assert ef.open(tmp_path / "own", own).value == view.value
     with TOTALS.run(path=tmp_path) as view:
@@ -116,6 +119,13 @@ def test_an_output_that_is_computed_needs_its_program_or_to_be_kept(tmp_path: Pa
         assert view.verify()
         assert dict(following) == {view.epoch: ZSet({(3,): -1, (1,): 1})}
         assert ef.open(tmp_path, TOTALS).value == ef.open(tmp_path).value == view.value
+
+
+def test_epoch_of_an_earlier_version_says_to_step_the_view_once() -> None:
+    said = needs_program("totals", {"part": None, "type": {}})
+    assert "an earlier version of ebbflow wrote this epoch" in str(said)
+    assert said.remedy is not None
+    assert "step() once" in said.remedy
 
 
 def test_an_output_that_is_computed_from_inputs_is_so_by_the_reader(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def output_rows(snapshot: Snapshot, name: str) -> Any:
         return RowScan(row_type, said["part"])
     found = computed_rows(snapshot, name, said, row_type)
     if found is None:
-        raise needs_program(name, '.option("program", "module:name")')
+        raise needs_program(name, said, '.option("program", "module:name")')
     return found
 
 

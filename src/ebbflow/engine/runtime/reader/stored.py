@@ -72,7 +72,7 @@ def stored_outputs(snapshot: Snapshot, plan: Plan | None) -> dict[str, StoredOut
 def _without_program(snapshot: Snapshot, name: str, said: Any, row_type: Any) -> StoredOutput:
     scan = computed_rows(snapshot, name, said, row_type)
     if scan is None:
-        return StoredOutput(row_type, (), _computing(name))
+        return StoredOutput(row_type, (), _computing(name, said))
 
     def read(snapshot: Snapshot) -> Weights:
         total: Weights = {}
@@ -91,19 +91,28 @@ def _rows_in(part: str, row_type: Any) -> Callable[[Snapshot], Weights]:
     return read
 
 
-def _computing(name: str) -> Callable[[Snapshot], Weights]:
+def _computing(name: str, said: Any) -> Callable[[Snapshot], Weights]:
     def read(snapshot: Snapshot) -> Weights:
-        raise needs_program(name)
+        raise needs_program(name, said)
 
     return read
 
 
-def needs_program(name: str, remedy: str = "ebbflow.open(path, program)") -> StateError:
-    """The error for an output whose rows cannot be read by somebody who has no program."""
+def needs_program(
+    name: str, said: Mapping[str, Any], remedy: str = "ebbflow.open(path, program)"
+) -> StateError:
+    """The error for an output whose rows cannot be read by somebody who has no program, given what
+    is noted of it."""
+    if MEANT in said:
+        why = "a function of the program computes them, which the state does not have"
+        other = "run(path=..., readable=True) where it is written, which keeps them"
+    else:
+        why = "an earlier version of ebbflow wrote this epoch, and did not note how"
+        other = "open the view with its program and step() once: later epochs have the note"
     return StateError(
         f"output {name!r} keeps no rows of its own, and to compute them takes the program",
-        why=Text("it calls a function of the program, or an earlier ebbflow wrote this epoch"),
-        remedy=f"{remedy}; or run(path=..., readable=True) where it is written, which keeps them",
+        why=Text(why),
+        remedy=f"{remedy}; or {other}",
     )
 
 
