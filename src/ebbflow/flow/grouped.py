@@ -7,6 +7,7 @@ that has rows; the row has the key's fields first. A group whose last row goes i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
@@ -74,8 +75,13 @@ class Grouped(PublicByName, Generic[T_co]):
         )
 
     def _unknown(self, name: str) -> CompositionError:
-        if hasattr(type(self._of), name):
-            return _not_yet(f".{name} is for collections, and group_by(...) alone is none")
+        verb = getattr(type(self._of), name, None)
+        if verb is not None:
+            what = f".{name} is for collections, and group_by(...) alone is none"
+            takes_groups = callable(verb) and "per" in signature(verb).parameters
+            return _not_yet(
+                what, f'collection.{name}(..., per="field"), without group_by' * takes_groups
+            )
         return unknown_of_groups(name, NEXT)
 
     def __iter__(self) -> NoReturn:
@@ -88,8 +94,8 @@ class Grouped(PublicByName, Generic[T_co]):
 NEXT = "group_by(...).reduce(reducer), or group_by(...).agg(n=ebbflow.count())"
 
 
-def _not_yet(what: str) -> CompositionError:
-    return CompositionError(what, created=place(), remedy=NEXT)
+def _not_yet(what: str, remedy: str = "") -> CompositionError:
+    return CompositionError(what, created=place(), remedy=remedy or NEXT)
 
 
 def reduced(node: Node, key: GroupKey, reducer: Any, hint: Any = None) -> Reduce:

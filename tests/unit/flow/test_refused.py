@@ -200,6 +200,11 @@ GOLDEN: list[tuple[Any, str]] = [
         f".map is for collections, and group_by(...) alone is none\n    try        {NEXT}",
     ),
     (
+        lambda: ORDERS.group_by("city").top_k(3, order="price"),
+        ".top_k is for collections, and group_by(...) alone is none\n"
+        '    try        collection.top_k(..., per="field"), without group_by',
+    ),
+    (
         lambda: list(ORDERS.group_by("city")),  # type: ignore[call-overload]
         f"group_by(...) alone cannot be iterated\n    try        {NEXT}",
     ),
