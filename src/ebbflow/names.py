@@ -265,6 +265,27 @@ OUTPUT: dict[str, str] = {
 }  # fmt: skip
 """For an output of a view."""
 
+_OF_CHANGES = (
+    "view.on_change(print), or a stream: "
+    'spark.readStream.format("ebbflow").option("changes", True).load(path)'
+)
+
+ON_SPARK: dict[str, str] = {
+    **VIEW,
+    **dict.fromkeys(("branch", "copy", "fork", "clone", "rollback", "undo"),
+                    "a view in this process, run(), which has branch()"),
+    **dict.fromkeys(("changes", "poll", "stream_changes"), _OF_CHANGES),
+    "astep": "await asyncio.to_thread(view.step, ...)",
+}  # fmt: skip
+"""For a view on Spark."""
+
+OUTPUT_ON_SPARK: dict[str, str] = {
+    **OUTPUT,
+    "branch": ON_SPARK["branch"],
+    "changes": _OF_CHANGES.replace("view.on", "{output}.on"),
+}
+"""For an output of a view on Spark."""
+
 PROGRAM: dict[str, str] = {
     **{each: f"view = program.run(), then view.{each}" for each in VIEWS},
     **dict.fromkeys(("start", "execute", "open", "view"), "view = program.run()"),

@@ -26,6 +26,11 @@ JOBS = {
 }  # fmt: skip
 """Methods that run jobs, or functions at the next step, with arguments that are not refused."""
 
+CHANGES = (
+    "{}.on_change(print), or a stream: "
+    'spark.readStream.format("ebbflow").option("changes", True).load(path)'
+)
+
 
 def skipped(name: str, values: tuple[Any, ...]) -> bool:
     return name in JOBS and bool(values) and values != tuple(range(8))
@@ -41,6 +46,11 @@ def test_wrong_calls_are_refused_by_errors_of_ours(spark: Any, tmp_path: Path) -
             (view, "subscribe", "view.on_change(print)"),
             (view, "to_pandas", "view.zset().to_pandas()"),
             (view, "insert", 'view.input("orders").add(row), or view.step(orders=[row])'),
+            (view, "branch", "a view in this process, run(), which has branch()"),
+            (view, "fork", "a view in this process, run(), which has branch()"),
+            (view, "astep", "await asyncio.to_thread(view.step, ...)"),
+            (view, "changes", CHANGES.format("view")),
+            (view["output"], "changes", CHANGES.format('view["output"]')),
             (view["output"], "to_df", "view.zset().to_pandas()"),
             (view.input("orders"), "update", 'view.input("orders").upsert(row)'),
         ):

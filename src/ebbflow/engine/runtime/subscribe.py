@@ -177,7 +177,8 @@ def not_awaited(call: str) -> CompositionError:
     """Return the error for an async callback."""
     return CompositionError(
         f"{call}: it is async, and its coroutine would never run", created=place(),
-        remedy="async for change in view.changes(), in a task of your own; or a plain function",
+        remedy="a plain function; or, of a view in this process, async for change in "
+        "view.changes() in a task of your own",
     )  # fmt: skip
 
 

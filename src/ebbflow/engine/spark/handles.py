@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ebbflow.engine.runtime.handles import InputHandle, OutputHandle
 from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.tables import is_frame
+from ebbflow.names import OUTPUT_ON_SPARK
 from ebbflow.notebook import paragraph
 from ebbflow.record import type_text
 from ebbflow.typevars import C
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 class SparkOutput(OutputHandle):
     """One output of a view on Spark."""
 
+    _instead = OUTPUT_ON_SPARK
     view: SparkView[Any]
 
     @property

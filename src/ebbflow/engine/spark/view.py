@@ -74,6 +74,7 @@ from ebbflow.engine.spark.tasks.task import EpochJob
 from ebbflow.engine.spark.tasks.transport import pack_program
 from ebbflow.errors import ViewClosed
 from ebbflow.flow.plan import Plan, Source
+from ebbflow.names import ON_SPARK
 from ebbflow.notebook import Outputs
 from ebbflow.paths import PRIVATE
 from ebbflow.record import fields_of
@@ -85,7 +86,7 @@ from ebbflow.zset import ZSet
 class SparkView(ViewWithStreams, BaseView[C]):
     """A running program; made by `run(ef.spark(...))`."""
 
-    _zsets = "zset()"
+    _zsets, _instead = "zset()", ON_SPARK
 
     def __init__(
         self, plan: Plan, session: SparkSession, options: Options, check_input: bool
