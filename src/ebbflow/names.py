@@ -207,7 +207,7 @@ VIEW: dict[str, str] = {
     **dict.fromkeys(("compact", "vacuum", "optimize"),
                     "nothing: views merge their files themselves"),
     **dict.fromkeys(("table", "tables", "index", "materialize"), "{value}"),
-    **dict.fromkeys(("profile", "memory", "status", "progress", "lastProgress"), "view.stats"),
+    **dict.fromkeys(("profile", "memory", "status", "progress", "lastProgress"), "view.stats()"),
     **dict.fromkeys(("rollback", "undo", "copy", "fork", "clone"), "view.branch()"),
     **dict.fromkeys(("check", "validate", "recompute", "refresh"), "view.verify()"),
     **dict.fromkeys(("to_parquet", "to_csv", "write", "save_as", "export", "dump", "write_csv",

@@ -83,7 +83,7 @@ def test_a_name_that_is_not_there_is_told_with_the_nearest_that_is(run: Any) -> 
     [
         (Sale("Rome", 1), "one row was given where a change is asked"),
         ("Rome", "one row was given where a change is asked"),
-        (7, "a int is not a change"),
+        (7, "a value of type int is not a change"),
         ({Sale("Rome", 1): 1.5}, "a weight must be an int"),
         ([["Rome", 1]], "a row must be hashable"),
     ],

@@ -69,7 +69,7 @@ def read(source: Source, change: Any, *, check: bool = True, parse: bool = False
         raise _one_row(source, change)
     if not isinstance(change, Iterable):
         raise ChangeError(
-            f"input {source.name!r}: a {type(change).__name__} is not a change",
+            f"input {source.name!r}: a value of type {type(change).__name__} is not a change",
             given=change,
             created=source.place,
             remedy="give a ZSet, a dict from row to weight, a list of rows, or a table",

@@ -155,7 +155,9 @@ def test_one_row_where_a_change_is_asked_is_refused_with_the_remedy() -> None:
 
 
 def test_what_is_no_change_at_all_is_refused() -> None:
-    assert "a int is not a change" in refused(words(), ChangeError, lambda view: view.step(words=7))
+    assert "a value of type int is not a change" in refused(
+        words(), ChangeError, lambda view: view.step(words=7)
+    )
 
 
 @pytest.mark.parametrize(

@@ -172,8 +172,8 @@ class ViewWithSinks(Public):
         """Begin a sink again: replace the rows of its target by the rows of the output. The view
         does so at once if the sink was added in this run, else when it is added.
 
-        Use it for a sink that cannot go on after a change of the program, and for a target that
-        somebody edited. `docs/howto/sinks.md` says what it does for each kind of sink.
+        Use it for a sink that cannot go on after a change of the program, and after an edit of the
+        target. `docs/howto/sinks.md` has its effect for each kind of sink.
 
         >>> import ebbflow as ef
         >>> view = ef.Input("words", str).run()

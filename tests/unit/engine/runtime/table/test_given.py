@@ -237,7 +237,7 @@ def test_a_column_is_widened_where_nothing_is_lost(hint: Any, array: Any, value:
         ([Order("1", "Rome")], "input 'orders': field 'id' must be an int, not the str '1'"),  # type: ignore[arg-type]
         ({ROME: 1.5}, "a weight must be an int, not float"),
         (ROME, "one row was given where a change is asked"),
-        (7, "a int is not a change"),
+        (7, "a value of type int is not a change"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
