@@ -37,6 +37,8 @@ Digits = tuple[int, int] | None
 PLAIN: Digits = None
 MOST = 38
 """No Decimal of a type with digits has more of them."""
+LONGEST = 4_300
+"""No plain Decimal has more digits before the point, as no text that Python reads as an int."""
 WIDE = (MOST, 18)
 """The digits of a plain Decimal in a table."""
 _AFTER = 6
@@ -290,6 +292,15 @@ def plain(value: Any) -> Any:
     if exponent > 0:  # type: ignore[operator]
         found = _EXACTLY.quantize(found, _ONE)
     return found or _ZERO
+
+
+def without_zeros(value: Decimal) -> Decimal:
+    """The shortest of equal Decimals.
+
+    >>> without_zeros(Decimal("100.50")), without_zeros(Decimal("100")), without_zeros(Decimal("-0.0"))
+    (Decimal('100.5'), Decimal('1E+2'), Decimal('0'))
+    """  # noqa: E501
+    return _EXACTLY.normalize(value) or _ZERO
 
 
 def of_fraction(value: Fraction, digits: Digits) -> Decimal:

@@ -28,6 +28,7 @@ import pytest
 import ebbflow as ef
 from ebbflow.engine.runtime.values import rules
 from ebbflow.errors import ChangeError, EbbflowError
+from ebbflow.frozen import Frozen
 from ebbflow.record import record
 
 
@@ -60,7 +61,8 @@ ROOT = Path(__file__).resolve().parents[2]
 REFUSED = "refused"
 AT = datetime(2026, 5, 1, 12, 30)
 INSTANT = AT.replace(tzinfo=UTC)
-IN_ROME = INSTANT.astimezone(ZoneInfo("Europe/Rome"))
+ROME = ZoneInfo("Europe/Rome")
+IN_ROME = INSTANT.astimezone(ROME)
 DAY = date(2026, 5, 1)
 NAN = math.nan
 Money = Annotated[Decimal, (12, 2)]
@@ -130,7 +132,18 @@ ROWS_ONLY: list[tuple[Any, list[tuple[Any, Any]]]] = [
         (timedelta(1), timedelta(1)), (pd.Timedelta(days=1), timedelta(1)),
         (np.timedelta64(1, "D"), timedelta(1)), (1, REFUSED), (None, REFUSED),
     ]),
-    (time, [(time(1, 2), time(1, 2)), ("01:02", REFUSED), (None, REFUSED)]),
+    (time, [
+        (time(1, 2), time(1, 2)), (time(1, 2, fold=1), time(1, 2)),
+        (time(1, 2, tzinfo=ROME), time(1, 2)), (time(1, 2, tzinfo=UTC), REFUSED),
+        ("01:02", REFUSED), (None, REFUSED),
+    ]),
+    (Instant, [(INSTANT.replace(fold=1), INSTANT)]),
+    (datetime, [(AT.replace(fold=1), AT)]),
+    (Decimal, [
+        (Decimal("1E+999999999"), REFUSED), (Decimal("1E-19"), REFUSED),
+        (Decimal("NaN"), Decimal("NaN")), (Decimal("NaN123"), Decimal("NaN")),
+    ]),
+    (complex, [(complex(-0.0, 1), 1j), (complex(1, -0.0), complex(1, 0)), (2, complex(2, 0))]),
     (Colour, [(Colour.RED, Colour.RED), ("red", REFUSED)]),
     (State, [(State.OPEN, State.OPEN), ("open", State.OPEN), ("shut", REFUSED)]),
     (int | str, [(1, 1), ("1", "1"), (True, 1), (State.OPEN, "open"), (1.5, REFUSED)]),
@@ -143,6 +156,16 @@ ROWS_ONLY: list[tuple[Any, list[tuple[Any, Any]]]] = [
     (Any, [
         (np.int64(1), 1), (1.5, 1.5), (-0.0, 0.0), (np.float64(-0.0), 0.0), (np.float64(NAN), NAN),
         (State.OPEN, State.OPEN), (None, None), ((np.int64(1), (np.bool_(True),)), (1, (True,))),
+        (Decimal("1.50"), Decimal("1.5")), (Decimal("1E+2"), Decimal(100)),
+        (Decimal("-0.0"), Decimal(0)), (Decimal("1.50E-30"), Decimal("1.5E-30")),
+        (Decimal("10E+999999"), Decimal("1E+1000000")),
+        (Decimal("-Infinity"), Decimal("-Infinity")),
+        (Decimal("NaN123"), Decimal("NaN")), (complex(-0.0, 1), 1j),
+        ((1, frozenset([Decimal("1.0")])), (1, frozenset([Decimal(1)]))),
+        (Frozen({"a": Decimal("1.0")}), Frozen({"a": Decimal(1)})),
+        (IN_ROME, INSTANT), (INSTANT.replace(fold=1), INSTANT),
+        (AT.replace(fold=1), AT), (time(1, 2, fold=1), time(1, 2)),
+        (time(1, 2, tzinfo=ROME), time(1, 2)), (time(1, 2, tzinfo=UTC), REFUSED),
     ]),
 ]  # fmt: skip
 """The same for values that tables have no column for, or for which they have another meaning."""

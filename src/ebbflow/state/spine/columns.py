@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ebbflow.errors import EbbflowError, cause_of
-from ebbflow.nan import NAN, loads_each
+from ebbflow.nan import NAN, loads_each, one_nan
 from ebbflow.record import fields_of, maker, taken_apart
 from ebbflow.state.spine import plain
 
@@ -432,7 +432,11 @@ def _values(
     if encoding == PLAIN:
         return [None if value is None else plain.loads(value) for value in found]
     if encoding == "decimal":
-        return [None if value is None else Decimal(value) for value in found]
+        return [None if value is None else _decimal(value) for value in found]
     if encoding == "utc":
         return [None if value is None else value.replace(tzinfo=UTC) for value in found]
     return found
+
+
+def _decimal(text: str) -> Any:
+    return one_nan(Decimal(text)) if "N" in text else Decimal(text)

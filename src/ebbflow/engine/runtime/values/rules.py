@@ -15,10 +15,10 @@ value; `ebbflow.engine.runtime.values.hints` composes rules for optional fields,
 | `date` | `date` | `datetime64` of days or longer | text, times of day |
 | `datetime` | `datetime` without a zone | `Timestamp`, `datetime64` of whole microseconds | text, dates, times with a zone |
 | `Annotated[datetime, UTC]` | `datetime` in UTC | times of any zone, `Timestamp` with a zone | text, dates, times without a zone |
-| `time` | `time` | subclasses of `time` | text |
+| `time` | `time` without a zone | subclasses of `time` | text, times with a zone |
 | `timedelta` | `timedelta` | `Timedelta`, `timedelta64` of whole microseconds | text, numbers |
 | `decimal(p, s)` | `Decimal` with exactly `s` digits after the point | `Decimal` and `int` that fit | text, floats, other digits |
-| `Decimal` | `Decimal` without trailing zeros | `Decimal` with at most 18 digits after the point, `int` | text, floats |
+| `Decimal` | `Decimal` without trailing zeros | `Decimal` with at most 4,300 digits before the point and 18 after it, `int` | text, floats |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
+from itertools import chain
 from math import copysign
 from typing import Any
 
 from ebbflow import decimals
 from ebbflow.engine.runtime.values import parsing
 from ebbflow.errors import AlgebraError, value_text
+from ebbflow.frozen import Frozen
 from ebbflow.nan import NAN, one_nan
 
 Convert = Callable[[Any], Any]
@@ -301,7 +303,7 @@ def to_instant(value: Any) -> Any:
     >>> to_instant(datetime(2026, 5, 1, 12, tzinfo=ZoneInfo("Europe/Rome")))
     datetime.datetime(2026, 5, 1, 10, 0, tzinfo=datetime.timezone.utc)
     """
-    if type(value) is datetime and value.tzinfo is UTC:
+    if type(value) is datetime and value.tzinfo is UTC and not value.fold:
         return value
     found = _datetime(value, "datetime with a zone", keep_fold=True)
     if found.utcoffset() is None:
@@ -311,7 +313,7 @@ def to_instant(value: Any) -> Any:
             "value.replace(tzinfo=UTC), or datetime as the type of the field",
         )
     try:
-        return found.astimezone(UTC)
+        return found.astimezone(UTC).replace(fold=0)
     except OverflowError:
         why = f"is outside the years 1 to 9999 in UTC: {value_text(value)}"
         raise WrongValue(value, why, IN_RANGE) from None
@@ -332,12 +334,27 @@ def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:
 
 
 def to_time(value: Any) -> Any:
-    """A value as a time of day."""
-    if type(value) is time and not value.fold:
+    """A value as a time of day, without a zone."""
+    if not isinstance(value, time):
+        raise refusal(value if python_value(value) is not None else None, "time")
+    if value.utcoffset() is not None:
+        raise WrongValue(
+            value,
+            f"must be a time without a zone, and {value_text(value)} has one",
+            "value.replace(tzinfo=None), and the zone in a field of its own",
+        )
+    if type(value) is time and value.tzinfo is None and not value.fold:
         return value
-    if isinstance(value, time):
-        return time(value.hour, value.minute, value.second, value.microsecond, value.tzinfo)
-    raise refusal(value if python_value(value) is not None else None, "time")
+    return time(value.hour, value.minute, value.second, value.microsecond)
+
+
+def _time_test(bind: Bind, x: str) -> str:
+    return f"(type({x}) is {bind(time)} and {x}.tzinfo is None and not {x}.fold)"
+
+
+def _one_datetime(value: Any) -> Any:
+    """Of equal times, that in UTC; a time without a zone stays one."""
+    return to_naive(value) if value.tzinfo is None else to_instant(value)
 
 
 def to_timedelta(value: Any) -> Any:
@@ -351,12 +368,13 @@ def to_timedelta(value: Any) -> Any:
 
 
 def to_complex(value: Any) -> Any:
-    """A value as a complex number."""
-    if type(value) is complex:
-        return one_nan(value)
+    """A value as a complex number: one NaN, and no negative zero."""
     found = python_value(value)
     if isinstance(found, (complex, float, int)) and not isinstance(found, bool):
-        return one_nan(complex(found))
+        made = one_nan(found if type(found) is complex else complex(found))
+        if made != made or (is_one_float(made.real) and is_one_float(made.imag)):
+            return made
+        return complex(made.real or 0.0, made.imag or 0.0)
     raise refusal(value if found is not None else None, "complex")
 
 
@@ -412,6 +430,9 @@ def _to_plain(value: Any) -> Any:
                          "Decimal('NaN'), or leave the row out")  # fmt: skip
     if not found.is_finite():
         return one_nan(found)
+    if found.adjusted() >= decimals.LONGEST:
+        why = f"must be a Decimal of at most {decimals.LONGEST:,} digits before the point"
+        raise WrongValue(value, why, "a smaller number")
     made = decimals.plain(found)
     if made.same_quantum(found) and made.is_signed() == found.is_signed():
         return found
@@ -419,6 +440,17 @@ def _to_plain(value: Any) -> Any:
         why = f"must be a Decimal, and {value_text(value)} has more than 18 digits after the point"
         raise WrongValue(value, why, "round(value, 18)")
     return made
+
+
+def _one_decimal(value: Any) -> Any:
+    """Of equal Decimals that in a field of Decimals, or the shortest where none is in one."""
+    if value.is_nan():
+        return _to_plain(value)
+    made = decimals.without_zeros(value)
+    if value.is_finite() and value.adjusted() < decimals.LONGEST:
+        plain = decimals.plain(value)
+        made = plain if plain == value else made
+    return value if made.compare_total(value) == 0 else made
 
 
 def _number(value: Any, name: str) -> Decimal:
@@ -434,19 +466,22 @@ def _number(value: Any, name: str) -> Decimal:
 
 # ---- anything ----
 
-KNOWN = frozenset({
-    int, str, bool, bytes, type(None), date, datetime, timedelta, time, type,
-})  # fmt: skip
+KNOWN = frozenset({int, str, bool, bytes, type(None), date, timedelta, type})
 """Classes whose values are canonical in a field without a type."""
+_FORMS: dict[type, Convert] = {
+    float: to_float, complex: to_complex, Decimal: _one_decimal, datetime: _one_datetime,
+    time: to_time,
+}  # fmt: skip
+"""The one form of equal values of a class, in a field without a type."""
 
 
 def to_any(value: Any) -> Any:
     """A value of a field without a type: Python's value for a scalar of another library, with one
-    NaN and one zero, also inside tuples, sets and mappings.
+    form of equal numbers and times of a class, also inside tuples, sets and mappings.
 
     >>> import numpy as np
-    >>> to_any((np.int64(1), "a"))
-    (1, 'a')
+    >>> to_any((np.int64(1), "a", Decimal("1.50")))
+    (1, 'a', Decimal('1.5'))
     """
     return value if _is_plain(value) else _plain(value)
 
@@ -457,22 +492,29 @@ def _is_plain(value: Any) -> bool:
     while rest:
         found = rest.pop()
         cls = type(found)
-        if cls is float:
-            if not is_one_float(found):
+        if cls in KNOWN:
+            continue
+        if cls in _FORMS:
+            if _FORMS[cls](found) is not found:
                 return False
         elif isinstance(found, (tuple, frozenset)) and not isinstance(found, Enum):
             rest.extend(found)
-        elif cls not in KNOWN and (python_value(found) is not found or one_nan(found) is not found):
+        elif cls is Frozen:
+            rest.extend(chain.from_iterable(found.items()))
+        elif python_value(found) is not found or one_nan(found) is not found:
             return False
     return True
 
 
 def _plain(value: Any) -> Any:
-    if type(value) is float:
-        return to_float(value)
+    form = _FORMS.get(type(value))
+    if form is not None:
+        return form(value)
     if isinstance(value, (tuple, frozenset)) and not isinstance(value, Enum):
         make: Any = tuple.__new__ if isinstance(value, tuple) else frozenset.__new__
         return make(type(value), map(to_any, value))
+    if type(value) is Frozen:
+        return Frozen([(to_any(key), to_any(item)) for key, item in value.items()])
     found = python_value(value)
     return one_nan(value) if found is value else to_any(found)
 
@@ -524,7 +566,7 @@ def _naive_test(bind: Bind, x: str) -> str:
 
 
 def _instant_test(bind: Bind, x: str) -> str:
-    return f"(type({x}) is {bind(datetime)} and {x}.tzinfo is {bind(UTC)})"
+    return f"(type({x}) is {bind(datetime)} and {x}.tzinfo is {bind(UTC)} and not {x}.fold)"
 
 
 INSTANT = Rule("datetime with a zone", _instant_test, to_instant, parsing.instant_of)
@@ -536,7 +578,7 @@ RULES: dict[Any, Rule] = {
     bytes: Rule("bytes", _exactly(bytes), to_bytes, None, bytes),
     date: Rule("date", _exactly(date), to_date, parsing.date_of, date),
     datetime: Rule("datetime", _naive_test, to_naive, parsing.naive_of),
-    time: Rule("time", _tested_by(to_time), to_time),
+    time: Rule("time", _time_test, to_time),
     timedelta: Rule("timedelta", _exactly(timedelta), to_timedelta, None, timedelta),
     complex: tested("complex", to_complex),
     Decimal: decimal_rule(None),
