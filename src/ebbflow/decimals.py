@@ -9,7 +9,8 @@ once; one that has more digits than its type is an error. If one operand is a pl
 the result. `PLAIN` stands for the digits of a plain `Decimal`, which are (38, 18) in a table: so
 both are one type.
 
-Every function here computes in a context of its own.
+Every function here computes in a context of its own. A function of the user that cannot be traced
+computes in Python's usual one, `usual_context`, whatever that of the thread is.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from decimal import (
     MAX_PREC,
     MIN_EMIN,
     ROUND_05UP,
+    ROUND_HALF_EVEN,
     ROUND_HALF_UP,
     Context,
     Decimal,
+    DivisionByZero,
     Inexact,
     InvalidOperation,
+    Overflow,
+    localcontext,
 )
 from fractions import Fraction
 from functools import cache, partial
@@ -50,6 +55,10 @@ _DIVIDED = 160
 
 _EXACTLY = Context(prec=MAX_PREC, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _POWER = Context(prec=MOST, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999, traps=[InvalidOperation])
+_USUAL = Context(
+    prec=28, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0,
+    traps=[InvalidOperation, DivisionByZero, Overflow],
+)  # fmt: skip
 _ZERO, _ONE, _TINY = Decimal(0), Decimal(1), Decimal((0, (1,), -18))
 
 
@@ -351,6 +360,16 @@ def plus_times(total: Decimal, value: Decimal, times: int) -> Decimal:
 
 
 # ---- operators ----
+
+
+def usual_context() -> Any:
+    """Python's usual context, in a `with`: a row gives the same in every thread and process.
+
+    >>> with usual_context():
+    ...     Decimal(1) / 3
+    Decimal('0.3333333333333333333333333333')
+    """
+    return localcontext(_USUAL)
 
 
 def _divided(one: Any, other: Any) -> Any:

@@ -175,6 +175,33 @@ def test_the_context_of_the_thread_changes_nothing(odd_context: None) -> None:
         assert _everything(ROWS) == here
 
 
+def _with_tip(order: Order) -> Decimal:
+    try:
+        return order.price * Decimal("1.105") / 3
+    except ValueError:
+        return Decimal(0)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_functions_that_are_only_called_compute_in_one_context(columns: bool) -> None:
+    """A row is removed under another context than it was inserted under."""
+    programs = {
+        "rows": ORDERS.select("id", paid=_with_tip),
+        "sums": ORDERS.agg(total=ef.sum(_with_tip), n=ef.count()),
+        "parts": ORDERS.select("id", parts=lambda o: divmod(o.price, 7)),
+        "groups": ORDERS.group_by(key=_with_tip).agg(n=ef.count()),
+    }
+    odd = decimal.Context(prec=3, traps=[Inexact, decimal.Rounded])
+    for program in programs.values():
+        expected, view = program.run(columns=columns), program.run(columns=columns)
+        for at, change in enumerate([ROWS, {ROWS[0]: -1}, dict.fromkeys(ROWS[1:], -1), ROWS[:2]]):
+            expected.step(orders=change)
+            with decimal.localcontext(odd if at != 1 else decimal.Context()):
+                view.step(orders=change)
+                view.verify()
+            assert repr(view.value) == repr(expected.value)
+
+
 def test_a_result_is_the_exact_one_rounded_half_up_once() -> None:
     dice = random.Random(36)
     for _ in range(400):

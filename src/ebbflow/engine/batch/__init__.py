@@ -19,6 +19,7 @@ from typing import Any
 
 from ebbflow.change import BAG, ZSET
 from ebbflow.change.fields import remembering_nothing
+from ebbflow.decimals import usual_context
 from ebbflow.errors import (
     ChangeError,
     CompositionError,
@@ -66,11 +67,12 @@ def evaluate(plan: Plan, inputs: Mapping[str, ZSet[Any]]) -> dict[str, ZSet[Any]
     {'long': ZSet({'flow': 2})}
     """
     found: dict[int, Weights] = {}
-    for node in plan.nodes():
-        if isinstance(node, Source):
-            found[id(node)] = _given(node, inputs.get(node.name, ZSet()))
-        else:
-            found[id(node)] = rows_of(node, *(found[id(parent)] for parent in node.parents))
+    with usual_context():
+        for node in plan.nodes():
+            if isinstance(node, Source):
+                found[id(node)] = _given(node, inputs.get(node.name, ZSet()))
+            else:
+                found[id(node)] = rows_of(node, *(found[id(parent)] for parent in node.parents))
     return {name: ZSet(found[id(node)]) for name, node in plan.outputs.items()}
 
 

@@ -17,6 +17,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from ebbflow.decimals import usual_context
 from ebbflow.engine.runtime.again import FormerStages
 from ebbflow.engine.runtime.closable import closable
 from ebbflow.engine.runtime.compile import Compiler
@@ -154,6 +155,10 @@ class Machine:
         `values` are the changes that the stages read, `sizes` how many rows each has; a stage puts
         its own at its slot. One that finds no change does not run.
         """
+        with usual_context():
+            self._execute(acts, values, sizes)
+
+    def _execute(self, acts: Iterable[Act], values: list[Any], sizes: list[int]) -> None:
         opened, backed = self.open, self.backed
         value_at, size_at = values.__getitem__, sizes.__getitem__
         stage = None
