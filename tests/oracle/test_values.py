@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import make_dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
@@ -27,8 +28,9 @@ import pytest
 
 import ebbflow as ef
 from ebbflow.engine.runtime.values import rules
+from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.errors import ChangeError, EbbflowError
-from ebbflow.frozen import Frozen
+from ebbflow.frozen import Frozen, frozen
 from ebbflow.record import record
 
 
@@ -246,6 +248,91 @@ def made(form: str, make: Callable[[Any, Any], Any], row: Any, value: Any) -> An
         return make(row, value)
     except Exception:  # no column of that library holds it
         return None
+
+
+class Half(float, Enum):
+    ONE = 1.0
+
+
+class Level2(IntEnum):
+    ONE = 1
+
+
+EQUAL: list[list[Any]] = [
+    [0, False, 0.0, -0.0, Decimal(0), Decimal("-0.00"), np.float32(-0.0), 0j, complex(-0.0, -0.0)],
+    [1, True, 1.0, Decimal("1.00"), Decimal("10E-1"), np.int8(1), Level2.ONE, Half.ONE, Number(1),
+     Fraction(1), complex(1, -0.0)],
+    [1.5, Decimal("1.5"), Decimal("1.500"), np.float32(1.5), Fraction(3, 2), 1.5 + 0j],
+    ["open", State.OPEN, Name("open"), np.str_("open")],
+    [b"a", bytearray(b"a"), np.bytes_(b"a")],
+    [AT, AT.replace(fold=1), pd.Timestamp(AT), np.datetime64(AT)],
+    [INSTANT, IN_ROME, INSTANT.replace(fold=1), INSTANT.astimezone(ZoneInfo("UTC")),
+     pd.Timestamp(IN_ROME)],
+    [time(12, tzinfo=UTC), time(14, tzinfo=timezone(timedelta(hours=2)))],
+    [time(12), time(12, fold=1)],
+    [timedelta(1), pd.Timedelta(days=1), np.timedelta64(24, "h")],
+]  # fmt: skip
+"""Values that are equal, though they do not look alike."""
+UNIONS = [
+    int | float, bool | float, bool | int, Decimal | int, Decimal | float, Money | int,
+    Money | float, Decimal | Money, complex | float, complex | int, Fraction | int,
+    State | str, str | State, Level2 | int, Half | float, Name | str, Number | int, bool | str,
+    int | str, datetime | Instant, Literal[1] | float, Literal[True] | int,
+]  # fmt: skip
+ONE_FORM = [
+    int, float, bool, str, bytes, datetime, Instant, time, timedelta, complex, Decimal, Money,
+    State, Level2, Half, Fraction, Literal[1, "open"], *UNIONS,
+]  # fmt: skip
+WITHIN: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
+    (lambda hint: hint, lambda x: x),
+    (lambda hint: hint | None, lambda x: x),
+    (lambda hint: tuple[hint, ...], lambda x: (x,)),
+    (lambda hint: tuple[hint, int], lambda x: (x, 1)),
+    (lambda hint: list[hint], lambda x: [x]),
+    (lambda hint: frozenset[hint], lambda x: frozenset([x])),
+    (lambda hint: dict[str, hint], lambda x: {"k": x}),
+    (lambda hint: dict[hint, int], lambda x: {x: 1}),
+    (lambda hint: record("Inside", x=hint), lambda x: (x,)),
+]
+
+
+@pytest.mark.parametrize("hint", ONE_FORM, ids=str)
+def test_equal_values_of_a_field_are_alike(hint: Any) -> None:
+    for type_of, put in WITHIN:
+        rule = rule_of(type_of(hint))
+        for values in EQUAL:
+            found = set()
+            for value in values:
+                if isinstance(value, bytearray) and isinstance(put(0), (frozenset, dict)):
+                    continue
+                with suppress(rules.WrongValue):
+                    made = rule.convert(put(value))
+                    assert rule.convert(made) is made
+                    found.add(exactly(made))
+            assert len(found) < 2, (type_of(hint), found)
+
+
+def test_values_without_a_type_have_one_form_of_their_class() -> None:
+    for values in EQUAL:
+        found: dict[type, set[str]] = {}
+        for value in values:
+            if not isinstance(value, (time, bytearray)):
+                made = rule_of(Any).convert((value, frozen({"k": value})))
+                found.setdefault(type(made[0]), set()).add(exactly(made))
+        assert all(len(each) == 1 for each in found.values()), found
+
+
+def test_an_input_of_tuples_takes_tuples_only() -> None:
+    with ef.Input("i", tuple).run() as view:
+        with pytest.raises(ChangeError, match="a row must be a tuple, not the int 5"):
+            view.step(i=[5])
+        view.step(i=[Point(1, 2.0)])
+        assert [exactly(row) for row in view.value] == [exactly((1, 2.0))]
+
+
+def test_keys_of_a_dict_that_become_one_are_refused() -> None:
+    with pytest.raises(rules.WrongValue, match="has one key twice"):
+        rule_of(dict[str | None, int]).convert({None: 1, pd.NA: 2})
 
 
 def name_of(hint: Any) -> str:

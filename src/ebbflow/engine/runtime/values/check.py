@@ -187,7 +187,7 @@ def tester(row_type: Any) -> Tester:
     """
     rule = rule_of(row_type)
     if fields_of(row_type) is None:
-        return _are_known if rule is ANY or row_type is tuple else _test_of_values(rule)
+        return _are_known if rule is ANY else _test_of_values(rule)
     return _test_of_rows(row_type, field_rules(row_type))
 
 

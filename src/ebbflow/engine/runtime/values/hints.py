@@ -13,9 +13,10 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Union, get_args, get_origin
 
 from ebbflow import decimals
 from ebbflow.change import List, Text
@@ -52,15 +53,20 @@ def rule_of(hint: Any, parse: bool = False) -> Rule:
     >>> rule_of(int, parse=True).convert("12")
     12
     """
-    found = _rule(hint, ())
-    return _parsing(found, hint) if parse else found
+    return _rule(hint, Around((), parse))
 
 
-def _rule(hint: Any, around: tuple[Any, ...]) -> Rule:
-    """`around` are the records that this type is in."""
+class Around(NamedTuple):
+    """Where a type stands: the records that it is in, and whether texts are read."""
+
+    records: tuple[Any, ...] = ()
+    parse: bool = False
+
+
+def _rule(hint: Any, around: Around) -> Rule:
     with suppress(TypeError):  # a hint that cannot be hashed
         if hint in RULES:
-            return RULES[hint]
+            return _reading(RULES[hint], around)
     if hint is None:
         return NOTHING
     if hint is Text:
@@ -68,14 +74,16 @@ def _rule(hint: Any, around: tuple[Any, ...]) -> Rule:
     if isinstance(hint, NewType):
         return _rule(hint.__supertype__, around)
     if fields_of(hint) is not None:
-        return _recursive(hint) if hint in around else _record(hint, (*around, hint))
+        if hint in around.records:
+            return _recursive(hint, around.parse)
+        return _record(hint, Around((*around.records, hint), around.parse))
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return _noted(hint, inside, around)
     if origin in (Union, UnionType):
-        return _union(hint, [_rule(each, around) for each in inside])
+        return _union(hint, inside, around)
     if origin is Literal:
-        return _literal(hint, inside)
+        return _literal(hint, inside, around)
     made = _CONTAINERS.get(origin or hint)
     if made is not None:
         return made(held(hint) if made is not _list else hint, around)
@@ -84,27 +92,27 @@ def _rule(hint: Any, around: tuple[Any, ...]) -> Rule:
     return ANY
 
 
-def _noted(hint: Any, inside: tuple[Any, ...], around: tuple[Any, ...]) -> Rule:
+def _noted(hint: Any, inside: tuple[Any, ...], around: Around) -> Rule:
     if inside[0] is datetime and any(isinstance(note, tzinfo) for note in inside[1:]):
-        return INSTANT
+        return _reading(INSTANT, around)
     if inside[0] is Decimal:
-        return decimal_rule(decimals.digits_of(hint))
+        return _reading(decimal_rule(decimals.digits_of(hint)), around)
     return _rule(inside[0], around)
 
 
-def _recursive(hint: Any) -> Rule:
+def _recursive(hint: Any, parse: bool) -> Rule:
     """A record inside itself."""
-    return tested(name_of(hint), lambda value: rule_of(hint).convert(value))
+    return tested(name_of(hint), lambda value: rule_of(hint, parse).convert(value))
 
 
 # ---- one class ----
 
 
 def _class(cls: type) -> Rule:
-    """A class without a rule of its own holds its instances. An enum of `str` or `int` also takes
-    the value of a member, as the two are equal."""
+    """A class without a rule of its own holds its instances. An enum of another type, such as
+    `str`, also takes the value of a member, as the two are equal."""
     name = name_of(cls)
-    mixed = issubclass(cls, Enum) and issubclass(cls, (str, int))
+    mixed = issubclass(cls, Enum) and getattr(cls, "_member_type_", object) is not object
 
     def convert(value: Any) -> Any:
         try:
@@ -127,18 +135,23 @@ def _class(cls: type) -> Rule:
     return tested(name, convert)
 
 
-def _literal(hint: Any, allowed: tuple[Any, ...]) -> Rule:
-    rules = [_rule(type(value), ()) for value in allowed]
+def _literal(hint: Any, allowed: tuple[Any, ...], around: Around) -> Rule:
     texts = ", ".join(map(value_text, allowed))
 
-    def convert(value: Any) -> Any:
-        for rule, choice in zip(rules, allowed, strict=True):
-            with suppress(WrongValue):
-                if rule.convert(value) == choice:
-                    return value if value is choice or type(value) is type(choice) else choice
-        raise WrongValue(value, f"must be one of {texts}, not {value_text(value)}", texts)
+    def converting(parse: bool) -> Convert:
+        rules = [_rule(type(value), Around((), parse)) for value in allowed]
 
-    return tested(name_of(hint), convert)
+        def convert(value: Any) -> Any:
+            for rule, choice in zip(rules, allowed, strict=True):
+                with suppress(WrongValue):
+                    if rule.convert(value) == choice:
+                        return value if value is choice or type(value) is type(choice) else choice
+            raise WrongValue(value, f"must be one of {texts}, not {value_text(value)}", texts)
+
+        return convert
+
+    rule = tested(name_of(hint), converting(False))
+    return _or_read(rule, [converting(True)]) if around.parse else rule
 
 
 def _to_text(value: Any) -> Any:
@@ -150,41 +163,101 @@ def _to_text(value: Any) -> Any:
 # ---- one of several types ----
 
 
-def _union(hint: Any, rules: list[Rule]) -> Rule:
-    """Of several types of numbers the widest that holds a number without loss; else the type of
-    which the value is, or the first that takes it."""
-    optional = NOTHING in rules
-    others = [rule for rule in rules if rule is not NOTHING]
-    if ANY in others or not others:
+def _union(hint: Any, inside: tuple[Any, ...], around: Around) -> Rule:
+    """A value is of the type that holds it; if several do, each value that is equal to it is of
+    the same one: of numbers the widest that holds them without loss, else the first."""
+    kinds = [each for each in inside if each not in (None, NoneType)]
+    if len(kinds) == 1:
+        return _optional(_rule(kinds[0], around), around)
+    rules = [_rule(each, Around(around.records)) for each in kinds]
+    optional = len(kinds) < len(inside)
+    if ANY in rules:
         return ANY
-    if len(others) == 1:
-        return _optional(others[0])
     name = name_of(hint)
-    numbers = [RULES[cls] for cls in WIDEST if RULES[cls] in others]
-    several = numbers if len(numbers) > 1 else []
-    others.sort(key=lambda rule: numbers.index(rule) if rule in numbers else -1)
+    numbers = [RULES[cls] for cls in WIDEST if RULES[cls] in rules]
+    rules.sort(key=lambda rule: numbers.index(rule) if rule in numbers else -1)
+    forms = _Forms(rules)
 
     def convert(value: Any) -> Any:
         if value is None and optional:
             return None
-        for rule in others:
-            if rule not in several and rule.is_canonical(value):
-                return value
-        for rule in others:
-            with suppress(WrongValue):
-                return rule.convert(value)
+        found = forms.chosen(value)
+        if found is not ABSENT:
+            return found
         if optional and python_value(value) is None:
             return None
         raise refusal(value, name)
 
-    plain = {rule.cls for rule in others}
-    if None in plain or several:
-        return tested(name, convert)
+    plain = {rule.cls for rule in rules}
     classes = frozenset({*plain, *({NoneType} if optional else ())})
-    return Rule(name, lambda bind, x: f"type({x}) in {bind(classes)}", convert)
+    rule = tested(name, convert)
+    if None not in plain and len(numbers) < 2:
+        rule = replace(rule, test=lambda bind, x: f"type({x}) in {bind(classes)}")
+    readers = [_rule(each, around).convert for each in kinds]
+    return _or_read(rule, readers) if around.parse else rule
 
 
-def _optional(rule: Rule) -> Rule:
+ABSENT: Any = object()
+
+
+class _Forms:
+    """The forms that a value has in the types of a union, and the one of them that is held."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self.rules = rules
+        self.numbers = all(rule in _NUMBERS for rule in rules)
+
+    def chosen(self, value: Any) -> Any:
+        """The form of a value that has the fewest others; of several the first, in the order of the
+        types. Equal values lead to the same one, whichever of them is given."""
+        first = self.rules[0]
+        if self.numbers and first.is_canonical(value):
+            return value
+        found = self._reached(value)
+        if len(found) < 2:
+            return found[0] if found else ABSENT
+        return min(found, key=lambda form: len(self._reached(form)))
+
+    def _reached(self, value: Any) -> list[Any]:
+        """All forms of a value: those that the types make of it, and of the others again."""
+        found: list[Any] = []
+        rest = [value]
+        while rest:
+            form = rest.pop(0)
+            for other in (form, *_equal_numbers(form)) if found else (form,):
+                for rule in self.rules:
+                    with suppress(WrongValue):
+                        made = rule.convert(other)
+                        if not any(_is_alike(made, each) for each in found):
+                            found.append(made)
+                            rest.append(made)
+        return sorted(found, key=self._place)
+
+    def _place(self, form: Any) -> int:
+        return next(at for at, rule in enumerate(self.rules) if rule.is_canonical(form))
+
+
+_NUMBERS = [RULES[cls] for cls in (*WIDEST, complex)]
+
+
+def _equal_numbers(value: Any) -> list[Any]:
+    """The numbers of other classes that are equal to a number."""
+    if isinstance(value, Enum) or not isinstance(value, (bool, int, float, Decimal, Fraction)):
+        return []
+    found = []
+    for cls in (int, float, Decimal, Fraction):
+        with suppress(ArithmeticError, ValueError, TypeError):
+            made: Any = cls(value)  # type: ignore[arg-type]
+            if made == value:
+                found.append(made)
+    return found
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and repr(one) == repr(other))
+
+
+def _optional(rule: Rule, around: Around) -> Rule:
     def test(bind: Bind, x: str) -> str:
         return f"({x} is None or {rule.text(bind, x)})"
 
@@ -194,11 +267,11 @@ def _optional(rule: Rule) -> Rule:
         try:
             return rule.convert(value)
         except WrongValue:
-            if python_value(value) is None:
+            if python_value(value) is None or (around.parse and value == ""):
                 return None
             raise
 
-    return Rule(f"{rule.name} | None", test, convert, rule.parse)
+    return Rule(f"{rule.name} | None", test, convert)
 
 
 # ---- several values ----
@@ -218,7 +291,7 @@ def _same(made: Any, given: Any) -> bool:
     return all(new is old for new, old in zip(made, given, strict=True))
 
 
-def _tuple(hint: Any, around: tuple[Any, ...]) -> Rule:
+def _tuple(hint: Any, around: Around) -> Rule:
     """`tuple[T, ...]` of any length, and `tuple[A, B]` of two."""
     inside = get_args(hint)
     if inside and inside[-1] is not ...:
@@ -268,7 +341,7 @@ def _values(rules: list[Rule], paths: list[str], values: Any) -> list[Any]:
     return made
 
 
-def _set(hint: Any, around: tuple[Any, ...]) -> Rule:
+def _set(hint: Any, around: Around) -> Rule:
     rule, name = _item(hint, around), name_of(hint)
 
     def convert(value: Any) -> Any:
@@ -280,7 +353,7 @@ def _set(hint: Any, around: tuple[Any, ...]) -> Rule:
     return tested(name, convert)
 
 
-def _list(hint: Any, around: tuple[Any, ...]) -> Rule:
+def _list(hint: Any, around: Around) -> Rule:
     rule, name = _item(hint, around), name_of(hint)
 
     def convert(value: Any) -> Any:
@@ -292,12 +365,12 @@ def _list(hint: Any, around: tuple[Any, ...]) -> Rule:
     return tested(name, convert)
 
 
-def _item(hint: Any, around: tuple[Any, ...]) -> Rule:
+def _item(hint: Any, around: Around) -> Rule:
     inside = get_args(hint)
     return _rule(inside[0], around) if inside else ANY
 
 
-def _mapping(hint: Any, around: tuple[Any, ...]) -> Rule:
+def _mapping(hint: Any, around: Around) -> Rule:
     keys, items = [_rule(each, around) for each in get_args(hint) or (Any, Any)]
     name = name_of(hint)
 
@@ -309,12 +382,15 @@ def _mapping(hint: Any, around: tuple[Any, ...]) -> Rule:
         made = _values([items] * len(paths), paths, value.values())
         if type(value) is Frozen and _same(new, value) and _same(made, value.values()):
             return value
-        return Frozen(zip(new, made, strict=True))
+        held = Frozen(zip(new, made, strict=True))
+        if len(held) < len(new):
+            raise WrongValue(value, f"has one key twice: {value_text(value)}", "one of them")
+        return held
 
     return tested(name, convert)
 
 
-_CONTAINERS: dict[Any, Callable[[Any, tuple[Any, ...]], Rule]] = {
+_CONTAINERS: dict[Any, Callable[[Any, Around], Rule]] = {
     tuple: _tuple, list: _tuple, List: _list, set: _set, frozenset: _set, dict: _mapping,
     Frozen: _mapping,
 }  # fmt: skip
@@ -323,7 +399,7 @@ _CONTAINERS: dict[Any, Callable[[Any, tuple[Any, ...]], Rule]] = {
 # ---- records ----
 
 
-def _record(hint: Any, around: tuple[Any, ...]) -> Rule:
+def _record(hint: Any, around: Around) -> Rule:
     """A record has its own class. A row of a subclass without further fields becomes one, and a
     tuple or a dict inside of another value does."""
     fields = fields_of(hint) or {}
@@ -349,34 +425,24 @@ def _record(hint: Any, around: tuple[Any, ...]) -> Rule:
 
 def field_rules(row_type: Any) -> list[Rule]:
     """The rules of the fields of a row type, in their order."""
-    return [_rule(hint, (row_type,)) for hint in (fields_of(row_type) or {}).values()]
+    return [_rule(hint, Around((row_type,))) for hint in (fields_of(row_type) or {}).values()]
 
 
 # ---- texts that stand for values ----
 
 
-def _parsing(rule: Rule, hint: Any) -> Rule:
-    """The rule of a type, or of a record, which reads texts as well."""
-    fields = fields_of(hint)
-    if fields is not None:
-        rules = [_parsing(_rule(each, (hint,)), each) for each in fields.values()]
-        return replace(rule, convert=_parsed_record(hint, list(fields), rules))
-    if get_origin(hint) is tuple and ... not in get_args(hint):
-        rules = [_parsing(_rule(each, ()), each) for each in get_args(hint)]
-        return _fixed(hint, rules)
-    read = rule.parse
-    if read is None:
+def _reading(rule: Rule, around: Around) -> Rule:
+    """The rule of one type, which reads texts as well if that is asked for."""
+    read, name = rule.parse, rule.name
+    if not around.parse or read is None:
         return rule
-    optional, name = rule.convert is not None and _takes_none(rule), rule.name
 
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
             return rule.convert(value)
-        if not value and optional:
-            return None
         try:
             found = read(str.__str__(value))
-        except ValueError:
+        except (ValueError, OverflowError):
             why = f"must be {with_article(name)}, and the text {value_text(value)} is none"
             raise WrongValue(value, why, "another text, or leave the row out") from None
         return rule.convert(found)
@@ -384,16 +450,20 @@ def _parsing(rule: Rule, hint: Any) -> Rule:
     return tested(name, convert)
 
 
-def _takes_none(rule: Rule) -> bool:
-    return rule.is_canonical(None)
-
-
-def _parsed_record(hint: Any, names: list[str], rules: list[Rule]) -> Convert:
-    make, apart = maker(hint), taken_apart(hint)
+def _or_read(rule: Rule, readers: list[Convert]) -> Rule:
+    """A rule that reads the texts which are no values of it: by the first of `readers` that can."""
 
     def convert(value: Any) -> Any:
-        given = apart(value)
-        made = _values(rules, [f".{name}" for name in names], given)
-        return value if type(value) is hint and _same(made, given) else make(made)
+        try:
+            return rule.convert(value)
+        except WrongValue:
+            if not isinstance(value, str):
+                raise
+            if not value and rule.is_canonical(None):
+                return None
+            for read in readers:
+                with suppress(WrongValue):
+                    return rule.convert(read(value))
+            raise
 
-    return convert
+    return tested(rule.name, convert)

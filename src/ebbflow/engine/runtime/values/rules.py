@@ -92,9 +92,15 @@ def refusal(value: Any, name: str, remedy: str = "") -> WrongValue:
         )
     given = f"{type(value).__name__} {value_text(value)}"
     why = f"must be {with_article(name)}, not the {given}"
-    if isinstance(value, str):
-        remedy = "parse=True reads texts, as in ebbflow.upsert(rows, parse=True), and so does ebbflow.read_csv(path, Row)"  # noqa: E501
     return WrongValue(value, why, remedy or f"a value of type {name}")
+
+
+PARSE = "parse=True reads texts, as in ebbflow.upsert(rows, parse=True), and so does ebbflow.read_csv(path, Row)"  # noqa: E501
+
+
+def unread(value: Any, name: str, remedy: str) -> WrongValue:
+    """The error for a value of another type, where `parse=True` reads texts."""
+    return refusal(value, name, PARSE if isinstance(value, str) else remedy)
 
 
 def with_article(name: str) -> str:
@@ -200,7 +206,7 @@ def to_int(value: Any) -> Any:
     if isinstance(found, float):
         remedy = "round the value, or float as the type of the field"
         raise refusal(value, "int", remedy)
-    raise refusal(value if found is not None else None, "int", "int(value)")
+    raise unread(value if found is not None else None, "int", "int(value)")
 
 
 def to_float(value: Any) -> Any:
@@ -224,7 +230,7 @@ def to_float(value: Any) -> Any:
         if made != found:
             raise with_loss
         return made
-    raise refusal(value if found is not None else None, "float", "float(value)")
+    raise unread(value if found is not None else None, "float", "float(value)")
 
 
 def is_one_float(x: float) -> bool:
@@ -241,7 +247,7 @@ def to_bool(value: Any) -> Any:
     found = value if type(value) is bool else python_value(value)
     if type(found) is bool:
         return found
-    raise refusal(value if found is not None else None, "bool", "bool(value)")
+    raise unread(value if found is not None else None, "bool", "bool(value)")
 
 
 def to_str(value: Any) -> Any:
@@ -281,7 +287,7 @@ def to_date(value: Any) -> Any:
     if isinstance(found, date) and not isinstance(found, datetime):
         return date(found.year, found.month, found.day)
     remedy = "value.date()" if isinstance(found, datetime) else "a datetime.date"
-    raise refusal(value if found is not None else None, "date", remedy)
+    raise unread(value if found is not None else None, "date", remedy)
 
 
 def to_naive(value: Any) -> Any:
@@ -324,7 +330,7 @@ def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:
     if not isinstance(found, datetime):
         day = isinstance(found, date)
         remedy = "datetime.combine(value, time())" if day else "a datetime.datetime"
-        raise refusal(value if found is not None else None, name, remedy)
+        raise unread(value if found is not None else None, name, remedy)
     if type(found) is datetime and (keep_fold or not found.fold):
         return found
     return datetime(
@@ -336,7 +342,8 @@ def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:
 def to_time(value: Any) -> Any:
     """A value as a time of day, without a zone."""
     if not isinstance(value, time):
-        raise refusal(value if python_value(value) is not None else None, "time")
+        remedy = "time.fromisoformat(value)" if isinstance(value, str) else ""
+        raise refusal(value if python_value(value) is not None else None, "time", remedy)
     if value.utcoffset() is not None:
         raise WrongValue(
             value,
@@ -368,14 +375,30 @@ def to_timedelta(value: Any) -> Any:
 
 
 def to_complex(value: Any) -> Any:
-    """A value as a complex number: one NaN, and no negative zero."""
-    found = python_value(value)
-    if isinstance(found, (complex, float, int)) and not isinstance(found, bool):
-        made = one_nan(found if type(found) is complex else complex(found))
-        if made != made or (is_one_float(made.real) and is_one_float(made.imag)):
-            return made
-        return complex(made.real or 0.0, made.imag or 0.0)
+    """A value as a complex number: one NaN, and no negative zero in it.
+
+    >>> to_complex(-0.0), to_complex(complex(1, -0.0))
+    (0j, (1+0j))
+    """
+    found = value if type(value) is complex else python_value(value)
+    if isinstance(found, (complex, float)) or (
+        isinstance(found, int) and not isinstance(found, bool)
+    ):
+        try:
+            made = found if type(found) is complex else complex(found)
+        except OverflowError:
+            made = None
+        if made is not None and (made == found or found != found):
+            return _one_complex(made)
+        raise refusal(value, "complex", "int as the type of the field")
     raise refusal(value if found is not None else None, "complex")
+
+
+def _one_complex(x: complex) -> Any:
+    if x != x:
+        return one_nan(x)
+    plain = complex(x.real + 0.0, x.imag + 0.0)  # without negative zeros
+    return x if repr(x) == repr(plain) else plain
 
 
 # ---- decimals ----
@@ -461,7 +484,7 @@ def _number(value: Any, name: str) -> Decimal:
     if isinstance(found, Decimal) or (isinstance(found, int) and not isinstance(found, bool)):
         return Decimal(found)
     remedy = "Decimal(str(value))" if isinstance(found, float) else "Decimal(value)"
-    raise refusal(value if found is not None else None, name, remedy)
+    raise unread(value if found is not None else None, name, remedy)
 
 
 # ---- anything ----
