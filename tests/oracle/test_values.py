@@ -521,3 +521,50 @@ def test_the_page_has_the_table_of_rules() -> None:
     assert [rule.name for rule in rules.RULES.values() if f"`{rule.name}`" not in named] == [
         "complex", "None",
     ]  # fmt: skip
+
+
+def test_lookups_recommend_what_they_take() -> None:
+    """`parse=True` belongs to requests: a key that is looked up, edited or forgotten has none."""
+    row_type = record("Row", id=int, day=date, n=int)
+    rows = ef.Input("i", row_type, key="id", sequence="n")
+    days = rows.group_by("id", "day").agg(n=ef.count())
+    with ef.program(rows=rows, days=days).run() as view:
+        view.step(i=[row_type(1, DAY, 1)])
+        given = view.input("i")
+        lookups: list[Callable[[], Any]] = [
+            lambda: given.get("1"), lambda: "1" in given, lambda: view["rows"].get("1"),
+            lambda: given.edit("1", "n"), lambda: given.forget("1"),
+            lambda: view["days"].get(("1", DAY)), lambda: view["days"].get((1, "2026-05-01")),
+        ]  # fmt: skip
+        for look in lookups:
+            with pytest.raises(ChangeError, match=r"field '(id|n|day)' must be an? ") as caught:
+                look()
+            assert "parse=True" not in str(caught.value)
+
+
+@pytest.mark.parametrize("check_input", [True, False])
+def test_parse_reads_all_that_a_request_is_given(check_input: bool) -> None:
+    row_type = record("Row", id=int, day=date, n=int)
+    text = {"id": "2", "day": "2026-05-01", "n": "5"}
+    wanted, program = row_type(2, DAY, 5), ef.Input("i", row_type, key="id", sequence="n")
+    requests = [
+        ef.upsert([text], parse=True), ef.upsert(pd.DataFrame([text]), parse=True),
+        ef.feed([{"op": "c", **text}], parse=True), ef.replace([text], parse=True),
+        ef.replace([text], where={"id": "2", "day": "2026-05-01"}, parse=True),
+    ]  # fmt: skip
+    for request in requests:
+        with program.run(check_input=check_input) as view:
+            view.step(i=request)
+            assert list(map(exactly, view.value)) == [exactly(wanted)]
+            view.step(i=ef.delete(["2"], at="7", parse=True))
+            assert not view.value
+
+
+def test_tables_of_texts_name_the_remedy() -> None:
+    program = ef.Input("i", record("Row", id=int))
+    for table in (pd.DataFrame({"id": ["1"]}), pa.table({"id": ["1"]}), {"id": ["1"]}):
+        with program.run() as view:
+            with pytest.raises(ChangeError, match=r"(?s)column 'id'.*parse=True.*read_csv"):
+                view.step(i=table)
+            view.input("i").add(table, parse=True)
+            assert len(view.value) == 1

@@ -331,10 +331,13 @@ class KeyedInput(InputState):
             keys.append(self.require_key(at))
         return keys
 
-    def key_given(self, key: Any, *, parse: bool = False) -> Any:
-        """A key that somebody asks for, as rows have it."""
+    def key_given(self, key: Any, *, parse: bool | None = None) -> Any:
+        """A key that somebody asks for, as rows have it; `parse` is None where no request can read
+        texts."""
         key = self.require_key(key)
-        return canonical_key(self.source, key, parse=parse) if self.checks else one_nan(key)
+        if not self.checks and not parse:
+            return one_nan(key)
+        return canonical_key(self.source, key, parse=parse)
 
     def require_key(self, at: Any) -> Any:
         """A key that a row may have: hashable."""

@@ -38,7 +38,7 @@ def difference(state: InputState, request: ReplaceRows) -> Weights:
     require_rows(state)
     source = state.source
     new = weights_given(source, request.rows, parse=request.parse)
-    chosen = chooser(source, request.where)
+    chosen = chooser(source, request.where, parse=request.parse)
     require_inside(source, new, chosen)
     total = dict(new)
     for row, weight in state.snapshot().items():
@@ -94,12 +94,12 @@ def outside(source: Source, row: Any) -> ChangeError:
     )
 
 
-def chooser(source: Source, where: Any) -> Callable[[Any], bool] | None:
+def chooser(source: Source, where: Any, *, parse: bool = False) -> Callable[[Any], bool] | None:
     """Whether a row is of the part that is replaced, as a function; None where all are."""
     if where is None:
         return None
     if isinstance(where, Mapping):
-        return _Fields(source, where)
+        return _Fields(source, where, parse)
     if not callable(where) or not takes(where, 1):
         raise ChangeError(
             "replace: where is a mapping from fields to values, or a function of a row",
@@ -119,7 +119,7 @@ def chooser(source: Source, where: Any) -> Callable[[Any], bool] | None:
 class _Fields:
     """Whether fields of a row have these values."""
 
-    def __init__(self, source: Source, where: Mapping[str, Any]) -> None:
+    def __init__(self, source: Source, where: Mapping[str, Any], parse: bool) -> None:
         fields = fields_of(source.type)
         for name in where:
             if fields is None or name not in fields:
@@ -130,7 +130,7 @@ class _Fields:
                     remedy="where={field: value} with one of its fields, or a function of the row",
                 )
         self.wanted = {
-            name: canonical_part(source, Fn.of(name, source.type), "where", value)
+            name: canonical_part(source, Fn.of(name, source.type), "where", value, parse=parse)
             for name, value in where.items()
         }
 

@@ -63,9 +63,10 @@ def rows_given(state: KeyedInput, rows: Any, *, parse: bool = False) -> RowsToPu
     elif type(rows) not in (list, tuple):
         refuse_table(source, rows)
     new = [hashable(source, row_of(source, row)) for row in rows]
-    if state.checks and not tester(source.type)(new):
+    checks = state.checks or parse
+    if checks and not tester(source.type)(new):
         new = [canonical_row(source, row, parse=parse) for row in new]
-    elif not state.checks:
+    elif not checks:
         new = [one_nan(as_declared(source.type)(row)) for row in new]
     return RowsToPut(new, state.keys(new), ordered)
 
@@ -143,17 +144,7 @@ def deleted(state: KeyedInput, request: DeleteKeys) -> Events:
     """The events of a delete."""
     source = state.source
     part = ordering(source, None).part
-    if request.at is not None:
-        if part is None:
-            raise ChangeError(
-                f"delete: input {source.name!r} has no sequence, and at= says nothing",
-                at=request.at,
-                created=source.place,
-                remedy="Input(..., sequence=...), or leave out at=",
-            )
-        at = canonical_part(source, part, "at", request.at, parse=request.parse)
-        request = replace(request, at=at)
-        require_time(source, request.at, Text("the keys of delete"))
+    request = replace(request, at=deleted_at(source, request))
     if holds_rows(request.rows):
         from ebbflow.engine.runtime.table.feed_tables import keys_in
 
@@ -168,6 +159,22 @@ def deleted(state: KeyedInput, request: DeleteKeys) -> Events:
                 raise deleted_twice(source, key=event.key)
             seen.add(event.key)
     return Events(events, request.missing, True, part)
+
+
+def deleted_at(source: Source, request: DeleteKeys) -> Any:
+    """The time of a delete, as rows hold it; None if it says none."""
+    if request.at is None:
+        return None
+    part = ordering(source, None).part
+    if part is None:
+        raise ChangeError(
+            f"delete: input {source.name!r} has no sequence, and at= says nothing",
+            at=request.at,
+            created=source.place,
+            remedy="Input(..., sequence=...), or leave out at=",
+        )
+    at = canonical_part(source, part, "at", request.at, parse=request.parse)
+    return require_time(source, at, Text("the keys of delete"))
 
 
 def _keys(source: Source, given: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ebbflow.change.requests import require_bool
 from ebbflow.engine.runtime.handles import InputHandle, OutputHandle
 from ebbflow.engine.runtime.table.column_types import WEIGHT
 from ebbflow.engine.runtime.tables import is_frame
@@ -66,17 +67,27 @@ class SparkInput(InputHandle[C]):
         """Add these rows, or those of a list, a table or a DataFrame."""
         if len(rows) != 1 or not is_frame(rows[0]):
             return super().add(*rows, parse=parse)
+        self._require_rows("add", parse)
         return self._apply(rows[0])
 
     def remove(self, *rows: Any, parse: bool = False) -> C:
         """Remove these rows, or those of a list, a table or a DataFrame; each must be there."""
         if len(rows) != 1 or not is_frame(rows[0]):
             return super().remove(*rows, parse=parse)
+        self._require_rows("remove", parse)
         from pyspark.sql import functions as f
 
         (frame,) = rows
         weight = f.col(WEIGHT) if WEIGHT in frame.columns else f.lit(1).cast("long")
         return self._apply(frame.withColumn(WEIGHT, -weight))
+
+    def _require_rows(self, verb: str, parse: bool) -> None:
+        """Refuse to read the texts of a DataFrame."""
+        require_bool(verb, "parse", parse)
+        if parse:
+            from ebbflow.engine.spark.tasks.asked import texts_in_frame
+
+            raise texts_in_frame(self._source(), verb)
 
     def __len__(self) -> int:
         return self.value.count()

@@ -24,13 +24,15 @@ from ebbflow.engine.runtime.table.layout import cast, refused, type_mismatch
 from ebbflow.engine.runtime.table.mismatch import row_at, shown
 from ebbflow.engine.runtime.table.ranges import exact_floats, has_times, one_form, out_of_range
 from ebbflow.engine.runtime.values.hints import rule_of
-from ebbflow.engine.runtime.values.rules import IN_RANGE
+from ebbflow.engine.runtime.values.rules import IN_RANGE, PARSE
 from ebbflow.errors import ChangeError, Text, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
 from ebbflow.record import fields_of
 from ebbflow.state.spine.arrow_decimals import decimals_of, may_overflow
 
+PARSED = frozenset({"int", "float", "bool", "decimal", "date", "time", "instant"})
+"""Forms of columns whose values `parse=True` reads from texts."""
 _EXACT = 1 << 53
 """Integers up to here are all told apart by floats."""
 
@@ -124,9 +126,11 @@ def require_keys(name: str, made: Any) -> None:
 
 def _wrong_type(source: Source, name: str, array: Any, column: Column) -> WrongColumn:
     found = str(array.type)
-    return WrongColumn(
-        type_mismatch(source, name, found, column), cast(source, name, found, column)
-    )
+    texts = is_.is_string(array.type) or is_.is_large_string(array.type)
+    remedy = cast(source, name, found, column)
+    if texts and column.form in PARSED:
+        remedy = f"{remedy}; {PARSE}"
+    return WrongColumn(type_mismatch(source, name, found, column), remedy)
 
 
 def _first_of(mask: Any) -> str:

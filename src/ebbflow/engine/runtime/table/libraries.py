@@ -20,12 +20,13 @@ import pyarrow as pa
 from ebbflow.engine.runtime.table.arrow import arrow_type
 from ebbflow.engine.runtime.table.column_types import VALUE, Column, columns_of
 from ebbflow.engine.runtime.table.encode import encode
+from ebbflow.engine.runtime.table.fit import PARSED
 from ebbflow.engine.runtime.table.layout import AFTER, BEFORE, layout_of, refused
 from ebbflow.engine.runtime.table.mismatch import ColumnMismatch
 from ebbflow.engine.runtime.table.plain import plain_table
 from ebbflow.engine.runtime.tables import library_of
 from ebbflow.engine.runtime.values.hints import rule_of
-from ebbflow.engine.runtime.values.rules import WrongValue, python_value
+from ebbflow.engine.runtime.values.rules import PARSE, WrongValue, python_value
 from ebbflow.errors import ChangeError, Text, cause_of, type_name, value_text
 from ebbflow.flow.plan import Source
 from ebbflow.nan import NAN
@@ -275,6 +276,8 @@ def _refusal(source: Source, name: str, column: Column, mismatch: ColumnMismatch
         why = why.removesuffix(" | None")
     of_class = why.endswith(f", not {hint}")
     cast = f"cast the column to {hint}, or another hint for the field {name!r}"
+    if of_class and " is a str, not" in why and hint.form in PARSED:
+        cast = f"{cast}; {PARSE}"
     return refused(
         source,
         f"column {name + mismatch.path!r}, row {mismatch.at}: {why}",

@@ -16,7 +16,7 @@ from typing import Any
 from ebbflow.codegen import GeneratedLoop
 from ebbflow.engine.runtime.tables import refuse_table
 from ebbflow.engine.runtime.values.hints import field_rules, rule_of
-from ebbflow.engine.runtime.values.rules import ANY, KNOWN, Rule, WrongValue
+from ebbflow.engine.runtime.values.rules import ANY, KNOWN, PARSE, Rule, WrongValue
 from ebbflow.errors import ChangeError, Text
 from ebbflow.expression.node import Get, Tuple
 from ebbflow.expression.value import plain_fields
@@ -93,15 +93,15 @@ def wrong_value(source: Source, what: str, wrong: WrongValue, **facts: Any) -> C
         value=wrong.value,
         **facts,
         created=source.place,
-        remedy=wrong.remedy,
+        remedy=PARSE if wrong.unread else wrong.remedy,
     )
 
 
 # ---- keys, and other parts of rows ----
 
 
-def canonical_key(source: Source, key: Any, *, parse: bool = False) -> Any:
-    """A key of an input, as its rows hold it.
+def canonical_key(source: Source, key: Any, *, parse: bool | None = None) -> Any:
+    """A key of an input, as its rows hold it. `parse` is None where no request can read texts.
 
     >>> from ebbflow.fn import Fn
     >>> from ebbflow.record import record
@@ -115,11 +115,11 @@ def canonical_key(source: Source, key: Any, *, parse: bool = False) -> Any:
 
 
 def canonical_part(
-    source: Source, part: Any, what: str, value: Any, *, parse: bool = False
-) -> Any:  # fmt: skip
+    source: Source, part: Any, what: str, value: Any, *, parse: bool | None = None
+) -> Any:
     """A value of a part of the rows of an input, such as its key or its sequence."""
     try:
-        return rule_of(hint_of_part(source, part), parse).convert(value)
+        return rule_of(hint_of_part(source, part), bool(parse)).convert(value)
     except WrongValue as wrong:
         found = _field_at(part, wrong.path)
         named = f"{what} {wrong.why}" if found is None else f"{what}: field {found!r} {wrong.why}"
@@ -127,7 +127,7 @@ def canonical_part(
             f"input {source.name!r}: {named}",
             value=value,
             created=source.place,
-            remedy=wrong.remedy,
+            remedy=PARSE if wrong.unread and parse is not None else wrong.remedy,
         ) from wrong.__cause__
 
 
@@ -139,8 +139,10 @@ def canonical_output_key(node: Node, fields: tuple[str, ...], key: Any) -> Any:
     try:
         return rule_of(hint).convert(key)
     except WrongValue as wrong:
+        at = wrong.path[1 : wrong.path.find("]")] if len(fields) > 1 else "0"
+        what = f"field {fields[int(at)]!r}" if at.isdigit() else f"the key {', '.join(fields)}"
         raise ChangeError(
-            f"get: the key {', '.join(fields)} {wrong.why}",
+            f"get: {what} {wrong.why}",
             key=key,
             created=node.place,
             remedy=wrong.remedy,

@@ -44,15 +44,19 @@ Bind = Callable[[Any], str]
 
 
 class WrongValue(Exception):
-    """A value that a field refuses: `why`, the `remedy`, and the `path` to it inside the field."""
+    """A value that a field refuses: `why`, the `remedy`, and the `path` to it inside the field.
+    It is `unread` if it is a text that `parse=True` may read."""
 
-    def __init__(self, value: Any, why: str, remedy: str, path: str = "") -> None:
+    def __init__(
+        self, value: Any, why: str, remedy: str, path: str = "", unread: bool = False
+    ) -> None:
         super().__init__(why)
         self.value, self.why, self.remedy, self.path = value, why, remedy, path
+        self.unread = unread
 
     def inside(self, path: str) -> WrongValue:
         """The same value, seen from around it."""
-        return WrongValue(self.value, self.why, self.remedy, path + self.path)
+        return WrongValue(self.value, self.why, self.remedy, path + self.path, self.unread)
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,9 @@ PARSE = "parse=True reads texts, as in ebbflow.upsert(rows, parse=True), and so 
 
 def unread(value: Any, name: str, remedy: str) -> WrongValue:
     """The error for a value of another type, where `parse=True` reads texts."""
-    return refusal(value, name, PARSE if isinstance(value, str) else remedy)
+    found = refusal(value, name, remedy)
+    found.unread = isinstance(value, str)
+    return found
 
 
 def with_article(name: str) -> str:
@@ -286,7 +292,8 @@ def to_date(value: Any) -> Any:
     found = python_value(value)
     if isinstance(found, date) and not isinstance(found, datetime):
         return date(found.year, found.month, found.day)
-    remedy = "value.date()" if isinstance(found, datetime) else "a datetime.date"
+    remedy = "value.date()" if isinstance(found, datetime) else "date.fromisoformat(value)"
+    remedy = remedy if isinstance(found, (datetime, str)) else "a datetime.date"
     raise unread(value if found is not None else None, "date", remedy)
 
 
@@ -330,6 +337,7 @@ def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:
     if not isinstance(found, datetime):
         day = isinstance(found, date)
         remedy = "datetime.combine(value, time())" if day else "a datetime.datetime"
+        remedy = "datetime.fromisoformat(value)" if isinstance(found, str) else remedy
         raise unread(value if found is not None else None, name, remedy)
     if type(found) is datetime and (keep_fold or not found.fold):
         return found

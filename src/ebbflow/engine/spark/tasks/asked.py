@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -33,6 +34,7 @@ from ebbflow.engine.runtime.replaced import chooser, require_rows, takes_away
 from ebbflow.engine.runtime.requested import (
     are_none,
     deleted,
+    deleted_at,
     fed,
     is_request,
     nested,
@@ -159,8 +161,9 @@ def _by_key(state: Any, request: Request, small: int) -> InputChange:
         return _upserted(state, request, small)
     if isinstance(request, DeleteKeys):
         if isinstance(request.rows, DataFrame):
+            at = deleted_at(source, request)
             timed, frame = upsert_frame(source, None, request.rows)
-            events = Events((), request.missing, False, source.sequence, timed, request.at)
+            events = Events((), request.missing, False, source.sequence, timed, at)
             return InputChange(events, None, frame)
         return _here(state, deleted(state, request))
     if isinstance(request, Feed):
@@ -214,10 +217,12 @@ def _upserted(state: Any, request: Upsert, small: int) -> InputChange:
 def _replaced(state: InputState, request: ReplaceRows, small: int) -> InputChange:
     require_rows(state)
     source = state.source
-    chooser(source, request.where)
+    chosen = chooser(source, request.where, parse=request.parse)
     if is_request(request.rows):
         raise nested(source, request.rows)
-    found = _rows(source, request.taking(()), request.rows, small, request.parse)
+    where = getattr(chosen, "wanted", request.where)  # fields with their canonical values
+    sent = replace(request, rows=(), where=where)
+    found = _rows(source, sent, request.rows, small, request.parse)
     if not found.added:
         raise takes_away(source)
     return found
@@ -253,12 +258,17 @@ def _small(request: Request | None, rows: dict[Any, int], table: Any) -> InputCh
 def _require_here(source: Source, request: Request) -> None:
     """Refuse to read the texts of a DataFrame: Spark casts them."""
     if any(isinstance(each, DataFrame) for each in _parts(request)):
-        raise ChangeError(
-            f"{request.verb}: input {source.name!r}: parse=True reads rows and tables, and a "
-            "DataFrame was given",
-            created=source.place,
-            remedy='frame.withColumn("id", frame.id.cast("bigint")) for each column of texts',
-        )
+        raise texts_in_frame(source, request.verb)
+
+
+def texts_in_frame(source: Source, verb: str) -> ChangeError:
+    """The error for asking to read the texts of a DataFrame."""
+    return ChangeError(
+        f"{verb}: input {source.name!r}: parse=True reads rows and tables, and a DataFrame was "
+        "given",
+        created=source.place,
+        remedy='frame.withColumn("id", frame.id.cast("bigint")) for each column of texts',
+    )
 
 
 def _require_end(source: Source, change: Any) -> None:
