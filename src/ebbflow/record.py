@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import copyreg
 import keyword
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import MISSING, is_dataclass
 from dataclasses import fields as dataclass_fields
 from datetime import tzinfo
@@ -23,7 +25,7 @@ from decimal import Decimal
 from functools import partial, reduce
 from operator import attrgetter, is_, or_
 from threading import Lock
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Annotated,
     Any,
@@ -179,10 +181,11 @@ def fields_of(hint: Any) -> dict[str, Any] | None:
     if names is None:
         return None
     hints = hints_of(hint)
-    found = {name: hints.get(name, Any) for name in names}
-    if hints:  # else they may be found later
-        _fields[hint] = found
-    return dict(found)
+    if hints:
+        found = _fields[hint] = {name: hints.get(name, Any) for name in names}
+        return dict(found)
+    some = _hints_found(hint)  # the others may be found later
+    return {name: some.get(name, Any) for name in names}
 
 
 def _attributes(hint: type) -> list[str] | None:
@@ -272,7 +275,7 @@ def attributes_of(hint: Any) -> dict[str, Any] | None:
     """
     if not is_dataclass(hint):
         return fields_of(hint)
-    hints = hints_of(hint)
+    hints = hints_of(hint) or _hints_found(hint)  # type: ignore[arg-type]
     return {each.name: hints.get(each.name, Any) for each in dataclass_fields(hint)}
 
 
@@ -342,6 +345,20 @@ def hints_of(thing: Any) -> dict[str, Any]:
     return {name: as_stored(hint) for name, hint in hints.items()}
 
 
+def _hints_found(cls: type) -> dict[str, Any]:
+    """The hints of a class whose names can be found; one that is imported for type checkers only
+    cannot, and the others do not depend on it."""
+    found = {}
+    for base in reversed(cls.__mro__):
+        names = getattr(sys.modules.get(base.__module__), "__dict__", {})
+        for name, hint in vars(base).get("__annotations__", {}).items():
+            alone = SimpleNamespace(__annotations__={name: hint})
+            with suppress(Exception):
+                hints = get_type_hints(alone, names, dict(vars(base)), include_extras=True)
+                found[name] = as_stored(hints[name])
+    return found
+
+
 def as_stored(hint: Any) -> Any:
     """The hint with those notes of `Annotated` that say how a value is stored, and no others: the
     zone of a time and the digits of a Decimal.
@@ -350,6 +367,8 @@ def as_stored(hint: Any) -> Any:
     >>> as_stored(Annotated[datetime, UTC, "when it was seen"])
     typing.Annotated[datetime.datetime, datetime.timezone.utc]
     """
+    if type(hint).__name__ == "TypeAliasType":  # `type Price = int`
+        return as_stored(hint.__value__)
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         notes = [note for note in inside[1:] if _is_stored(note)]

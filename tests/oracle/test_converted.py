@@ -19,6 +19,7 @@ from tests.oracle import disk, schemas
 import ebbflow as ef
 from ebbflow.engine.batch import evaluate
 from ebbflow.errors import StateError
+from ebbflow.record import record
 from ebbflow.zset import ZSet
 
 HOWS = ["lost", "kept", "torn"]
@@ -220,6 +221,23 @@ def test_a_key_stays_what_it_is(tmp_path: Path) -> None:
     assert "stored     1\n    now        3.0" in said
     with ef.Input("orders", Priced, key=lambda o: o.id, renamed=RENAMED).run(path=tmp_path) as view:
         assert view.value == ZSet.of(PRICED)
+
+
+def test_a_field_gets_a_type_that_all_its_values_have(tmp_path: Path) -> None:
+    untyped, typed = record("Order", id=Any, price=Any), record("Order", id=int, price=float)
+    stored(tmp_path, untyped, [untyped(1, 2), untyped(2, 3.5)])
+    with ef.Input("orders", typed).run(path=tmp_path) as view:
+        assert sorted(map(repr, view.value)) == [
+            "Order(id=1, price=2.0)", "Order(id=2, price=3.5)",
+        ]  # fmt: skip
+        view.verify()
+
+
+def test_a_value_that_is_not_of_the_new_type_is_refused(tmp_path: Path) -> None:
+    untyped, typed = record("Order", id=Any, price=Any), record("Order", id=int, price=float)
+    stored(tmp_path, untyped, [untyped(1, "2")])
+    said = refusal(tmp_path, ef.Input("orders", typed))
+    assert "a value of a row that is stored must be a float, not the str '2'" in said
 
 
 def test_a_number_that_is_no_float_is_refused(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pytest
 
 import ebbflow as ef
-from ebbflow.engine.runtime.values import rules
+from ebbflow.engine.runtime.values import check, rules
 from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.errors import ChangeError, EbbflowError
 from ebbflow.frozen import Frozen, frozen
@@ -306,8 +306,10 @@ def test_equal_values_of_a_field_are_alike(hint: Any) -> None:
                 if isinstance(value, bytearray) and isinstance(put(0), (frozenset, dict)):
                     continue
                 with suppress(rules.WrongValue):
-                    made = rule.convert(put(value))
+                    given = put(value)
+                    made = rule.convert(given)
                     assert rule.convert(made) is made
+                    assert check.tester(type_of(hint))([given]) is (made is given)
                     found.add(exactly(made))
             assert len(found) < 2, (type_of(hint), found)
 

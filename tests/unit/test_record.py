@@ -6,18 +6,45 @@ import pickle
 import subprocess
 import sys
 from collections import namedtuple
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import cloudpickle
 import pytest
 
 from ebbflow.errors import CompositionError
-from ebbflow.record import fields_of, record, type_text
+from ebbflow.record import attributes_of, fields_of, record, type_text
+
+if TYPE_CHECKING:
+    from datetime import datetime as Time
 
 
 class Order(NamedTuple):
     id: int
     city: str
+
+
+class Partly(NamedTuple):
+    at: Time | None
+    n: int
+
+
+@dataclass(frozen=True)
+class PartlyData:
+    at: Time | None
+    n: int
+
+
+def test_a_hint_that_cannot_be_found_leaves_the_others() -> None:
+    """One import for type checkers took the types of all fields, and with them their checks."""
+    assert fields_of(Partly) == fields_of(PartlyData) == {"at": Any, "n": int}
+    assert attributes_of(PartlyData) == {"at": Any, "n": int}
+
+
+def test_an_alias_is_the_type_that_it_names() -> None:
+    alias: Any = pytest.importorskip("typing_extensions").TypeAliasType
+    price = alias("Price", int)
+    assert fields_of(record("Order", n=price, m=price | None)) == {"n": int, "m": int | None}
 
 
 def test_equal_names_and_fields_are_one_type() -> None:

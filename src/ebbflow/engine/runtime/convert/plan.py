@@ -4,6 +4,7 @@ A *change* is a function of a value, or None where the value stays as it is. Wha
 
     int                    to float, where no digit is lost
     T                      to T | None, to a wider union, to Any
+    Any                    to T, if every value is one
     Decimal of some digits to more of them, before the point and after it
     a record               fields in another order, under other names, and new ones with a default
     tuples, sets, dicts    when what is in them can
@@ -28,6 +29,7 @@ from ebbflow.engine.runtime.convert.described import (
     unwrapped,
 )
 from ebbflow.engine.runtime.convert.stand_in import stand_in
+from ebbflow.engine.runtime.values.hints import rule_of
 from ebbflow.expression.schema import class_name
 from ebbflow.flow.types import DIGITS, digits, held
 from ebbflow.frozen import frozen
@@ -66,6 +68,8 @@ class ConversionPlan:
             return None
         if isinstance(old, dict) and attributes_of(hint) is not None:
             return self._record(old, hint, at)
+        if old == "Any":
+            return rule_of(hint).convert
         ours, theirs = _members(old), _members_of(hint)
         if len(ours) > 1 or len(theirs) > 1:
             return self._either(old, ours, hint, theirs, at)

@@ -12,6 +12,7 @@ from ebbflow.engine.runtime.identity import Names
 from ebbflow.engine.runtime.inputs import InputState
 from ebbflow.engine.runtime.keyed_input import KeyedInput
 from ebbflow.engine.runtime.table.stored import stored_type
+from ebbflow.engine.runtime.values.rules import WrongValue
 from ebbflow.errors import StateError, Text, cause_of
 from ebbflow.flow.plan import Source
 from ebbflow.flow.plan.time import ClockSource
@@ -101,6 +102,15 @@ class Conversion:
                 created=self.source.place,
                 remedy="int as before, or Decimal in a new field",
             ) from cause_of(error)
+        except WrongValue as wrong:
+            raise StateError(
+                f"input {self.source.name!r}: a value of a row that is stored {wrong.why}",
+                value=wrong.value,
+                row=tuple(row) if isinstance(row, tuple) else row,
+                created=self.source.place,
+                remedy="a type of the field that holds the value, or another path and loading the "
+                "rows again",
+            ) from wrong.__cause__
 
     def _require_keys(self, state: KeyedInput, keys: list[tuple[Any, Any]]) -> None:
         found = state.keys([row for _, row in keys])
