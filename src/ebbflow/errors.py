@@ -77,23 +77,23 @@ class EbbflowError(Exception):
 
 
 class ChangeError(EbbflowError):
-    """A change was applied to a value that it is not valid for."""
+    """A change is not valid for its input."""
 
 
 class AbsentRow(EbbflowError):
-    """A row was taken away that is not there, or not that often."""
+    """A change removes a row that the input does not have, or more often than it has it."""
 
 
 class AlgebraError(EbbflowError):
-    """A structure was asked for something it does not have, such as an inverse."""
+    """A structure lacks a required operation, such as an inverse."""
 
 
 class CompositionError(EbbflowError):
-    """Two things that do not fit were put together."""
+    """Parts of a program do not fit."""
 
 
 class UnknownField(CompositionError):
-    """A field was asked for that the rows do not have."""
+    """The rows do not have a field with this name."""
 
 
 class UnknownVerb(CompositionError, AttributeError):
@@ -101,7 +101,7 @@ class UnknownVerb(CompositionError, AttributeError):
 
 
 class UnknownArgument(CompositionError, TypeError):
-    """A function or a method was given other arguments than it takes."""
+    """A call has an unknown, a missing or a superfluous argument."""
 
 
 class FunctionFailed(EbbflowError):
@@ -118,11 +118,11 @@ class NoFixedPoint(EbbflowError):
 
 
 class MayNotEnd(UserWarning):
-    """A loop was built whose rounds may go on for ever."""
+    """A program has a loop that may never end."""
 
 
 class RepeatedBatch(UserWarning):
-    """A batch came that had happened before; nothing was changed."""
+    """A view ignored a batch with a name that it applied before."""
 
 
 class ViewClosed(EbbflowError):
@@ -146,7 +146,7 @@ class Lost(StateError):
 
 
 class Unsure(StateError):
-    """Nobody can tell, for now, whether an epoch was written."""
+    """The object store did not confirm whether it wrote an epoch."""
 
 
 class SchemaMismatch(EbbflowError):
@@ -158,11 +158,11 @@ class SinkError(EbbflowError):
 
 
 class BrokerError(EbbflowError):
-    """Kafka has refused something, or does not answer."""
+    """Kafka refused a request or does not answer."""
 
 
 class DatabaseError(EbbflowError):
-    """PostgreSQL has refused something."""
+    """PostgreSQL refused a statement."""
 
 
 class SparkError(EbbflowError):
