@@ -7,6 +7,7 @@ Rows are hashable, and so is what is in them. States of steps may be altered, al
 from __future__ import annotations
 
 import datetime
+from collections import deque
 from collections.abc import Mapping
 from copy import deepcopy
 from decimal import Decimal
@@ -80,11 +81,17 @@ ATOMS = frozenset({
 """Types whose values hold nothing that could be altered."""
 COPIED = frozenset({list, dict, set, bytearray})
 """Types whose values can be altered."""
+_OF_MARKERS = frozenset({
+    "__repr__", "__str__", "__bool__", "__hash__", "__reduce__", "__copy__", "__deepcopy__",
+})  # fmt: skip
+"""Methods that the class of a marker may have: none of them gives it attributes."""
+_LEAVES = ATOMS - {object}
 
 
 def apart(state: Any, others: tuple[type, ...] = ()) -> Any:
     """A state that a step may alter while the given one stays as it is: a copy, unless nothing in
-    it can be altered. Values of the types `others` never change.
+    it can be altered. The copy holds the same markers, since steps may know them by identity.
+    Values of the types `others` never change.
 
     >>> given = (1, ["a"])
     >>> copied = apart(given)
@@ -96,13 +103,39 @@ def apart(state: Any, others: tuple[type, ...] = ()) -> Any:
         return state
     if cls not in COPIED and never_changes(state, others):
         return state
-    return deepcopy(state)
+    memo: dict[int, Any] = {}
+    _share(state, memo, set(), others)
+    return deepcopy(state, memo)
+
+
+def _share(value: Any, memo: dict[int, Any], seen: set[int], others: tuple[type, ...]) -> None:
+    """Note for a deep copy of a value which values in it never change: it holds them as they are,
+    instead of copies."""
+    cls = type(value)
+    if cls in _LEAVES or id(value) in seen:
+        return
+    if cls not in COPIED and never_changes(value, others):
+        memo[id(value)] = value
+        return
+    seen.add(id(value))
+    parts: list[Any] = []
+    if isinstance(value, dict):
+        parts = [value.keys(), value.values()]
+    elif isinstance(value, (list, tuple, set, frozenset, deque)):
+        parts = [value]
+    if cls not in COPIED and not isinstance(value, type):
+        held = object.__getstate__(value)
+        parts += [each.values() for each in (held if type(held) is tuple else (held,)) if each]
+    for part in parts:
+        if not _LEAVES.issuperset(map(type, part)):
+            for each in part:
+                _share(each, memo, seen, others)
 
 
 def never_changes(value: Any, others: tuple[type, ...] = ()) -> bool:
     """Whether nothing in a value can be altered, as far as its types tell. An object of a class of
-    the user's may be altered even if it is hashable, unless it is a frozen dataclass, or a marker
-    without attributes, which steps may know by its identity.
+    the user's may be altered even if it is hashable, unless it is a frozen dataclass, or a marker:
+    an object without attributes, of a class without methods that could give it some.
 
     >>> never_changes((1, frozenset({"a"}))), never_changes((1, ["a"])), never_changes([])
     (True, False, False)
@@ -117,9 +150,21 @@ def never_changes(value: Any, others: tuple[type, ...] = ()) -> bool:
     elif hasattr(cls, "__dataclass_fields__") and cls.__dataclass_params__.frozen:
         inside = tuple([getattr(value, name, None) for name in cls.__dataclass_fields__])
     else:
-        marker = cls.__bases__ == (object,) and getattr(value, "__dict__", None) == {}
-        return marker or isinstance(value, (Enum, *others))
+        return isinstance(value, (Enum, *others)) or _is_marker(value, cls)
     held = getattr(value, "__dict__", None)
     if held and not never_changes(tuple(held.values()), others):
         return False
     return all(type(each) in ATOMS or never_changes(each, others) for each in inside)
+
+
+def _is_marker(value: Any, cls: type) -> bool:
+    """Whether an object has no attributes, and a class that declares none and sets none later."""
+    if cls.__bases__ != (object,) or getattr(value, "__dict__", None):
+        return False
+    declared = vars(cls)
+    if declared.get("__slots__") or declared.get("__annotations__"):
+        return False
+    return all(
+        name in _OF_MARKERS or (name[:2] == name[-2:] == "__" and not callable(each))
+        for name, each in declared.items()
+    )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import runpy
-from collections import Counter
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -382,6 +384,44 @@ class Top:
         return self
 
 
+@dataclass
+class Latest:
+    """Equal where the last values are, whatever was counted."""
+
+    v: int = 0
+    count: int = field(default=0, compare=False)
+
+    def put(self, v: int) -> Latest:
+        self.v, self.count = v, self.count + 1
+        return self
+
+
+class Noted(list[int]):
+    """A list with an attribute beside its elements."""
+
+    total = 0
+
+    def put(self, v: int) -> Noted:
+        self[:] = [v]
+        self.total += v
+        return self
+
+
+class Missing:
+    """The class of a marker, which steps know by its identity."""
+
+
+MISSING, ABSENT = Missing(), object()
+ZONES = [UTC, timezone(timedelta(hours=1)), timezone(timedelta(0), "Z")]
+NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
+
+
+def since_missing(state: list[Any], v: int) -> tuple[list[Any], list[Any]]:
+    last, total = state
+    state[:] = (MISSING, ABSENT)[v % 2] if v % 3 == 0 else v, total + v
+    return state, [(last is MISSING, last is ABSENT, total)]
+
+
 def rounds_of_tcp() -> Any:
     path = Path(__file__).parents[2] / "examples" / "tcp.py"
     tcp: Any = runpy.run_path(str(path))
@@ -403,6 +443,27 @@ STATEFUL: dict[str, Any] = {
         lambda top, row: (top.put(row.v), [top.greatest]), state=Top()
     ),
     "a loop of four processors": rounds_of_tcp,
+    "a field that is not compared": lambda: elementwise(
+        lambda s, row: (s.put(row.v), [(s.v, s.count)]), state=Latest()
+    ),
+    "an attribute of a list": lambda: elementwise(
+        lambda s, row: (s.put(row.v), [s.total]), state=Noted()
+    ),
+    "markers in a list": lambda: elementwise(
+        lambda s, row: since_missing(s, row.v), state=[MISSING, 0]
+    ),
+    "a marker": lambda: elementwise(lambda s, row: (row.v, [(row.v, s is MISSING)]), state=MISSING),
+    "equal times in several zones": lambda: elementwise(
+        lambda at, row: (NOON.astimezone(ZONES[row.v % 3]), [(row.v, str(at), repr(at.tzinfo))]),
+        state=NOON,
+    ),
+    "a deque of zeros": lambda: elementwise(
+        lambda s, row: (s.append((0, 0.0, -0.0, False)[row.v % 4]) or s, [repr(s[0])]),
+        state=deque([0], 1),
+    ),
+    "complex zeros": lambda: elementwise(
+        lambda s, row: (complex(0, (0.0, -0.0)[row.v % 2]), [(row.v, repr(s))]), state=0j
+    ),
 }
 
 
@@ -416,6 +477,29 @@ def test_a_processor_may_alter_the_state_it_is_given(name: str) -> None:
 
     program = EVENTS.scan(processor, per="k", order="t", type=Any)
     followed(program, expected, name, epochs=12)
+
+
+def test_an_object_that_gets_its_attributes_later_is_one_for_each_key() -> None:
+    program = EVENTS.scan(STATEFUL["an object"](), per="k", order="t", type=int)
+    view = program.run()
+    view.step(events=[Event(0, 1, 9)])
+    view.step(events=[Event(1, 1, 1)])
+    assert view.value == ZSet.of([9, 1])
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_array_is_a_state_as_lists_are(inside: bool) -> None:
+    np = pytest.importorskip("numpy")
+
+    def step(state: Any, row: Event) -> tuple[Any, list[Any]]:
+        array = state[0] if inside else state
+        array[row.v % 3] += row.t
+        return state, [(int(array[0]), int(array.sum()))]
+
+    zeros = np.zeros(3)
+    processor = elementwise(step, state=(zeros, "zeros") if inside else zeros)
+    program = EVENTS.scan(processor, per="k", order="t", type=Any)
+    followed(program, lambda key, rows: [*processor(rows)], f"arrays {inside}", epochs=12)
 
 
 def test_two_views_and_a_late_row_share_no_state() -> None:

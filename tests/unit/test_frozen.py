@@ -1,11 +1,13 @@
 """Inputs whose rows are hinted with lists, dicts and sets: rows hold what can be hashed."""
 
+import pickle
 from collections import deque
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -108,6 +110,15 @@ class Marker:
     """Steps may know an object without attributes by its identity."""
 
 
+class Counting:
+    """An object that gets its attributes later."""
+
+    count = 0
+
+    def add(self) -> None:
+        self.count += 1
+
+
 class Holder:
     def __init__(self) -> None:
         self.inside: list[int] = []
@@ -129,6 +140,7 @@ UNALTERED = [
 ALTERED = [
     [1], (1, [2]), (1, (2, {})), Holding([1]), Holding((1, {2})), Holder(), (Holder(), 1),
     Frozen(a=Holder()), frozenset({Holder()}), bytearray(b"a"), deque([1]), Pair("a", [1]),
+    Counting(), SimpleNamespace(),
 ]  # fmt: skip
 
 
@@ -143,3 +155,38 @@ def test_a_state_that_holds_what_can_be_altered_is_copied(state: Any) -> None:
     copied = apart(state)
     assert copied is not state
     assert type(copied) is type(state)
+
+
+MARKER, OTHER = Marker(), object()
+AROUND: list[Any] = [
+    [MARKER, OTHER], {"a": MARKER, OTHER: 1}, ([], MARKER, OTHER), deque([(MARKER, OTHER)]),
+    SimpleNamespace(a=MARKER, b=[OTHER]), {MARKER, OTHER, Holder()}, Pair("a", [MARKER, OTHER]),
+    Holding([MARKER, {1: OTHER}]),
+]  # fmt: skip
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return leaves([*value, *value.values()])
+    if isinstance(value, (list, tuple, set, deque)):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [value, *leaves(list(getattr(value, "__dict__", {}).values()))]
+
+
+@pytest.mark.parametrize("state", AROUND, ids=lambda state: type(state).__name__)
+def test_a_copied_state_holds_the_same_markers(state: Any) -> None:
+    copied = apart(state)
+    pickle.dumps(MARKER)  # which notes something in its class
+    found = leaves(apart(copied))
+    assert copied is not state
+    assert any(each is MARKER for each in found)
+    assert any(each is OTHER for each in found)
+
+
+def test_a_list_that_a_state_holds_twice_is_one_list_in_its_copy() -> None:
+    inside: list[Any] = []
+    inside.append(inside)
+    first, second = apart((inside, inside))
+    assert first is second
+    assert first is first[0]
+    assert first is not inside

@@ -178,7 +178,7 @@ def both_through(
     transition: Any, leaf: Any, start: int, old: Any, new: Any, out: dict[Any, int]
 ) -> tuple[Any, Any]:
     """Two states after the rows of a leaf from one on; one object, where they are the same."""
-    if old is new or (old == new and same_state(old, new)):
+    if same_state(old, new):
         return new, new
     found: tuple[Any, Any] = transition.apart(rows_of(leaf, start, len(leaf[1])), old, new, out)
     return found

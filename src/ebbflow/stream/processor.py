@@ -28,6 +28,7 @@ from ebbflow.algebra import LIST, Homomorphism, Monoid
 from ebbflow.algebra.value import function_name
 from ebbflow.errors import Text, place
 from ebbflow.expression.reached import held_by, lasting
+from ebbflow.frozen import apart
 
 if TYPE_CHECKING:
     from ebbflow.algebra.state import Hypothetical
@@ -213,7 +214,7 @@ class StepProcessor(Processor[X, Y]):
 
     def start(self) -> tuple[Any, Y]:
         first = self.target.zero if self.output is None else copy.deepcopy(self.output)
-        return copy.deepcopy(self.initial), first
+        return apart(self.initial), first
 
     def step(self, state: Any, change: X) -> tuple[Any, Y]:
         return self.on_piece(state, change)
