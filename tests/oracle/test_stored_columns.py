@@ -270,6 +270,28 @@ def test_an_epoch_in_columns_on_disk_makes_no_rows(
         view.verify()
 
 
+@pytest.mark.parametrize("key", [None, "id"])
+def test_an_output_that_owes_rows_keeps_them_when_columns_open_it_again(
+    key: Any, tmp_path: Path
+) -> None:
+    sales = ef.Input("sales", Sale, key=key)
+    owing = sales.filter(lambda row: row.price > 3) - sales.filter(lambda row: row.price > 1)
+    dice = Random(1)
+    rows = {row.id: row for row in (sale(dice, 0) for _ in range(40))}
+    view, expected = owing.run(path=tmp_path / "s", columns=True), owing.run(columns=False)
+    for each in (view, expected):
+        each.step(sales=list(rows.values()))
+    assert min(dict(expected.value.items()).values()) < 0
+    for columns in (True, True, False, True):
+        view.close()
+        view = owing.run(path=tmp_path / "s", columns=columns)
+        assert view.value == expected.value
+        for change in (ZSet(), ZSet({rows.popitem()[1]: -1})):
+            assert view.step(sales=change) == expected.step(sales=change)
+            assert view.value == expected.value
+        view.verify()
+
+
 def test_what_columns_refuse_rows_say_and_columns_go_on(tmp_path: Path) -> None:
     with BY_CITY.run(path=tmp_path, columns=True) as view:
         view.step(sales=some(50), shops=places())

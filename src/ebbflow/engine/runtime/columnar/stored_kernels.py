@@ -242,7 +242,8 @@ class StoredRowTable(StoredKernel):
     def add(self, part: EntryBatch, keys: Any) -> None:
         columns = zip(part.form.row.encodings, part.rows, strict=True)
         counts = COUNT.cells(part.form.row, list(columns), self.texts)[:, 0]
-        self.rows.prepare(keys, np.ascontiguousarray(counts))
+        if self.rows.prepare(keys, np.ascontiguousarray(counts)).wrong != EMPTY:
+            raise DoesNotFit("a row of an output with a negative weight")
         self.rows.keep()
 
     def stage(self) -> None:
