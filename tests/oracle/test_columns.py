@@ -188,6 +188,42 @@ def stage_texts(view: Any) -> Texts:
     return texts
 
 
+def has_tax(row: Any) -> bool:
+    return row.tax is not None
+
+
+@pytest.mark.parametrize("columns", [True, False])
+@pytest.mark.parametrize(
+    "made",
+    [ef.sum("tax"), ef.max("tax"), ef.median("tax"), ef.Reducer(0, lambda n, row: n + row.tax)],
+    ids=["sum", "max", "median", "own"],
+)
+def test_a_second_condition_of_a_reducer_is_asked_of_rows_that_meet_the_first(
+    made: Any, columns: bool
+) -> None:
+    sales = [row._replace(tax=row.id % 3 or None) for row in some(40)]
+    taxed = [row for row in sales if row.tax is not None and row.tax > 1]
+    reducer = made.where(has_tax).where(lambda row: row.tax > 1)
+    view = ef.Input("sales", Sale).agg(x=reducer).run(columns=columns)
+    view.step(sales=sales)
+    assert [row.x for row in view.value] == [made(taxed)] == [reducer(sales)]
+    view.verify()
+    other = made.where(lambda row: row.tax > 1).where(has_tax)
+    view = ef.Input("sales", Sale).agg(x=other).run(columns=columns)
+    with pytest.raises(ef.errors.FunctionFailed):
+        view.step(sales=sales)
+
+
+def test_a_condition_on_a_part_of_a_row_comes_before_one_on_the_row() -> None:
+    pairs = [("a", None), ("a", 5), ("b", 0)]
+    reducer = ef.count().where(lambda n: n is not None).on(lambda pair: pair[1])
+    reducer = reducer.where(lambda pair: pair[1] > 1)
+    assert reducer(pairs) == 1
+    view = ef.Input("pairs", tuple).agg(n=reducer).run()
+    assert view.step(pairs=pairs) == ZSet({(1,): 1})
+    view.verify()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_oracle_thousands_of_programs_in_columns_equal_batch(part: int) -> None:

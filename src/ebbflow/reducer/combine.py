@@ -48,11 +48,17 @@ class _On:
         return self.step(acc, self.of(row), *count)
 
 
+def _of_part(step: Any, part: Callable[[Any], Any]) -> Any:
+    if isinstance(step, _Where):
+        return _Where(_of_part(step.step, part), Composed(part, step.predicate))
+    return _On(step, part)
+
+
 def on(reducer: Any_, *of: Key) -> Any_:
     """See `Reducer.on`."""
     part = getter(*of)
     steps = {
-        name: step and _On(step, part)
+        name: step and _of_part(step, part)
         for name, step in (
             ("add", reducer.add), ("remove", reducer.remove), ("repeat", reducer.repeat)
         )
@@ -62,7 +68,8 @@ def on(reducer: Any_, *of: Key) -> Any_:
 
 
 class _Where:
-    """A step on some rows only."""
+    """A step on some rows only: of several, the one of the first condition is outside, so that the
+    second is asked of the rows that meet the first, as in generated loops."""
 
     def __init__(self, step: Callable[..., Any], predicate: Callable[[Any], object]) -> None:
         self.step = step
@@ -70,6 +77,12 @@ class _Where:
 
     def __call__(self, acc: Any, row: Any, *count: int) -> Any:
         return self.step(acc, row, *count) if self.predicate(row) else acc
+
+
+def _of_some(step: Any, holds: Callable[[Any], object]) -> Any:
+    if isinstance(step, _Where):
+        return _Where(_of_some(step.step, holds), step.predicate)
+    return _Where(step, holds)
 
 
 def _ask(acc: Any, row: Any) -> Any:
@@ -84,9 +97,9 @@ def where(reducer: Any_, predicate: Key) -> Any_:
     return _like(
         reducer,
         (where, (reducer, predicate), {}),
-        add=_Where(reducer.add, holds),
-        remove=remove and _Where(remove, holds),
-        repeat=reducer.repeat and _Where(reducer.repeat, holds),
+        add=_of_some(reducer.add, holds),
+        remove=remove and _of_some(remove, holds),
+        repeat=reducer.repeat and _of_some(reducer.repeat, holds),
         elements=_rows_of(reducer),
         inline=reducer.inline and reducer.inline.where(predicate),
     )

@@ -271,7 +271,8 @@ class Reducer(Generic[V_contra, A, R]):
 
     @checked
     def where(self, predicate: Key[V]) -> Reducer[V, A, R]:
-        """The same of those rows only for which `predicate(row)`, or a field, is true.
+        """The same of those rows only for which `predicate(row)`, or a field, is true. A second
+        `where` asks the rows that meet the first.
 
         >>> Reducer(0, operator.add).where(lambda x: x > 0)([3, -4, 5])
         8
