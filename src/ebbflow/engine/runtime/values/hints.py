@@ -53,51 +53,51 @@ def rule_of(hint: Any, parse: bool = False) -> Rule:
     >>> rule_of(int, parse=True).convert("12")
     12
     """
-    return _rule(hint, Around((), parse))
+    return _rule(hint, Enclosing((), parse))
 
 
-class Around(NamedTuple):
+class Enclosing(NamedTuple):
     """Where a type stands: the records that it is in, and whether texts are read."""
 
     records: tuple[Any, ...] = ()
     parse: bool = False
 
 
-def _rule(hint: Any, around: Around) -> Rule:
+def _rule(hint: Any, enclosing: Enclosing) -> Rule:
     with suppress(TypeError):  # a hint that cannot be hashed
         if hint in RULES:
-            return _reading(RULES[hint], around)
+            return _reading(RULES[hint], enclosing)
     if hint is None:
         return NOTHING
     if hint is Text:
         return Rule("str", lambda bind, x: f"type({x}) is {bind(Text)}", _to_text)
     if isinstance(hint, NewType):
-        return _rule(hint.__supertype__, around)
+        return _rule(hint.__supertype__, enclosing)
     if fields_of(hint) is not None:
-        if hint in around.records:
-            return _recursive(hint, around.parse)
-        return _record(hint, Around((*around.records, hint), around.parse))
+        if hint in enclosing.records:
+            return _recursive(hint, enclosing.parse)
+        return _record(hint, Enclosing((*enclosing.records, hint), enclosing.parse))
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _noted(hint, inside, around)
+        return _noted(hint, inside, enclosing)
     if origin in (Union, UnionType):
-        return _union(hint, inside, around)
+        return _union(hint, inside, enclosing)
     if origin is Literal:
-        return _literal(hint, inside, around)
+        return _literal(hint, inside, enclosing)
     made = _CONTAINERS.get(origin or hint)
     if made is not None:
-        return made(held(hint) if made is not _list else hint, around)
+        return made(held(hint) if made is not _list else hint, enclosing)
     if origin is None and isinstance(hint, type) and hint not in (Any, object):
         return _class(hint)
     return ANY
 
 
-def _noted(hint: Any, inside: tuple[Any, ...], around: Around) -> Rule:
+def _noted(hint: Any, inside: tuple[Any, ...], enclosing: Enclosing) -> Rule:
     if inside[0] is datetime and any(isinstance(note, tzinfo) for note in inside[1:]):
-        return _reading(INSTANT, around)
+        return _reading(INSTANT, enclosing)
     if inside[0] is Decimal:
-        return _reading(decimal_rule(decimals.digits_of(hint)), around)
-    return _rule(inside[0], around)
+        return _reading(decimal_rule(decimals.digits_of(hint)), enclosing)
+    return _rule(inside[0], enclosing)
 
 
 def _recursive(hint: Any, parse: bool) -> Rule:
@@ -135,11 +135,11 @@ def _class(cls: type) -> Rule:
     return tested(name, convert)
 
 
-def _literal(hint: Any, allowed: tuple[Any, ...], around: Around) -> Rule:
+def _literal(hint: Any, allowed: tuple[Any, ...], enclosing: Enclosing) -> Rule:
     texts = ", ".join(map(value_text, allowed))
 
     def converting(parse: bool) -> Convert:
-        rules = [_rule(type(value), Around((), parse)) for value in allowed]
+        rules = [_rule(type(value), Enclosing((), parse)) for value in allowed]
 
         def convert(value: Any) -> Any:
             for rule, choice in zip(rules, allowed, strict=True):
@@ -151,7 +151,7 @@ def _literal(hint: Any, allowed: tuple[Any, ...], around: Around) -> Rule:
         return convert
 
     rule = tested(name_of(hint), converting(False))
-    return _or_read(rule, [converting(True)]) if around.parse else rule
+    return _or_read(rule, [converting(True)]) if enclosing.parse else rule
 
 
 def _to_text(value: Any) -> Any:
@@ -163,14 +163,14 @@ def _to_text(value: Any) -> Any:
 # ---- one of several types ----
 
 
-def _union(hint: Any, inside: tuple[Any, ...], around: Around) -> Rule:
+def _union(hint: Any, inside: tuple[Any, ...], enclosing: Enclosing) -> Rule:
     """A value is of the type that holds it; if several do, each value that is equal to it is of
     the same one: of numbers the widest that holds them without loss, else the first."""
-    kinds = [each for each in inside if each not in (None, NoneType)]
-    if len(kinds) == 1:
-        return _optional(_rule(kinds[0], around), around)
-    rules = [_rule(each, Around(around.records)) for each in kinds]
-    optional = len(kinds) < len(inside)
+    choices = [each for each in inside if each not in (None, NoneType)]
+    if len(choices) == 1:
+        return _optional(_rule(choices[0], enclosing), enclosing)
+    rules = [_rule(each, Enclosing(enclosing.records)) for each in choices]
+    optional = len(choices) < len(inside)
     if ANY in rules:
         return ANY
     name = name_of(hint)
@@ -193,8 +193,8 @@ def _union(hint: Any, inside: tuple[Any, ...], around: Around) -> Rule:
     rule = tested(name, convert)
     if None not in plain and len(numbers) < 2:
         rule = replace(rule, test=lambda bind, x: f"type({x}) in {bind(classes)}")
-    readers = [_rule(each, around).convert for each in kinds]
-    return _or_read(rule, readers) if around.parse else rule
+    readers = [_rule(each, enclosing).convert for each in choices]
+    return _or_read(rule, readers) if enclosing.parse else rule
 
 
 ABSENT: Any = object()
@@ -257,7 +257,7 @@ def _is_alike(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and repr(one) == repr(other))
 
 
-def _optional(rule: Rule, around: Around) -> Rule:
+def _optional(rule: Rule, enclosing: Enclosing) -> Rule:
     def test(bind: Bind, x: str) -> str:
         return f"({x} is None or {rule.text(bind, x)})"
 
@@ -267,7 +267,7 @@ def _optional(rule: Rule, around: Around) -> Rule:
         try:
             return rule.convert(value)
         except WrongValue:
-            if python_value(value) is None or (around.parse and value == ""):
+            if python_value(value) is None or (enclosing.parse and value == ""):
                 return None
             raise
 
@@ -291,12 +291,12 @@ def _same(made: Any, given: Any) -> bool:
     return all(new is old for new, old in zip(made, given, strict=True))
 
 
-def _tuple(hint: Any, around: Around) -> Rule:
+def _tuple(hint: Any, enclosing: Enclosing) -> Rule:
     """`tuple[T, ...]` of any length, and `tuple[A, B]` of two."""
     inside = get_args(hint)
     if inside and inside[-1] is not ...:
-        return _fixed(hint, [_rule(each, around) for each in inside])
-    rule = _rule(inside[0], around) if inside else ANY
+        return _fixed(hint, [_rule(each, enclosing) for each in inside])
+    rule = _rule(inside[0], enclosing) if inside else ANY
     name = name_of(hint)
 
     def convert(value: Any) -> Any:
@@ -341,8 +341,8 @@ def _values(rules: list[Rule], paths: list[str], values: Any) -> list[Any]:
     return made
 
 
-def _set(hint: Any, around: Around) -> Rule:
-    rule, name = _item(hint, around), name_of(hint)
+def _set(hint: Any, enclosing: Enclosing) -> Rule:
+    rule, name = _item(hint, enclosing), name_of(hint)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, (frozenset, set)):
@@ -353,8 +353,8 @@ def _set(hint: Any, around: Around) -> Rule:
     return tested(name, convert)
 
 
-def _list(hint: Any, around: Around) -> Rule:
-    rule, name = _item(hint, around), name_of(hint)
+def _list(hint: Any, enclosing: Enclosing) -> Rule:
+    rule, name = _item(hint, enclosing), name_of(hint)
 
     def convert(value: Any) -> Any:
         if not isinstance(value, (tuple, list, List)):
@@ -365,13 +365,13 @@ def _list(hint: Any, around: Around) -> Rule:
     return tested(name, convert)
 
 
-def _item(hint: Any, around: Around) -> Rule:
+def _item(hint: Any, enclosing: Enclosing) -> Rule:
     inside = get_args(hint)
-    return _rule(inside[0], around) if inside else ANY
+    return _rule(inside[0], enclosing) if inside else ANY
 
 
-def _mapping(hint: Any, around: Around) -> Rule:
-    keys, items = [_rule(each, around) for each in get_args(hint) or (Any, Any)]
+def _mapping(hint: Any, enclosing: Enclosing) -> Rule:
+    keys, items = [_rule(each, enclosing) for each in get_args(hint) or (Any, Any)]
     name = name_of(hint)
 
     def convert(value: Any) -> Any:
@@ -390,7 +390,7 @@ def _mapping(hint: Any, around: Around) -> Rule:
     return tested(name, convert)
 
 
-_CONTAINERS: dict[Any, Callable[[Any, Around], Rule]] = {
+_CONTAINERS: dict[Any, Callable[[Any, Enclosing], Rule]] = {
     tuple: _tuple, list: _tuple, List: _list, set: _set, frozenset: _set, dict: _mapping,
     Frozen: _mapping,
 }  # fmt: skip
@@ -399,11 +399,11 @@ _CONTAINERS: dict[Any, Callable[[Any, Around], Rule]] = {
 # ---- records ----
 
 
-def _record(hint: Any, around: Around) -> Rule:
+def _record(hint: Any, enclosing: Enclosing) -> Rule:
     """A record has its own class. A row of a subclass without further fields becomes one, and a
     tuple or a dict inside of another value does."""
     fields = fields_of(hint) or {}
-    rules = [_rule(each, around) for each in fields.values()]
+    rules = [_rule(each, enclosing) for each in fields.values()]
     paths, make, apart = [f".{name}" for name in fields], maker(hint), taken_apart(hint)
     name = name_of(hint)
 
@@ -425,16 +425,16 @@ def _record(hint: Any, around: Around) -> Rule:
 
 def field_rules(row_type: Any) -> list[Rule]:
     """The rules of the fields of a row type, in their order."""
-    return [_rule(hint, Around((row_type,))) for hint in (fields_of(row_type) or {}).values()]
+    return [_rule(hint, Enclosing((row_type,))) for hint in (fields_of(row_type) or {}).values()]
 
 
 # ---- texts that stand for values ----
 
 
-def _reading(rule: Rule, around: Around) -> Rule:
+def _reading(rule: Rule, enclosing: Enclosing) -> Rule:
     """The rule of one type, which reads texts as well if that is asked for."""
     read, name = rule.parse, rule.name
-    if not around.parse or read is None:
+    if not enclosing.parse or read is None:
         return rule
 
     def convert(value: Any) -> Any:
