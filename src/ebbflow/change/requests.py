@@ -212,8 +212,9 @@ def feed(
     alone; its other columns may be null.
 
     Events count in the order of the rows, or in an `order`: a field, a function of the row, or a
-    column of the table that is no field. A table of Spark has no order, so it needs one if it has
-    several events of one key. For an input with a `sequence`, that is the order.
+    column of the table that is no field, where texts of numbers count as numbers. A table of Spark
+    has no order, so it needs one if it has several events of one key. For an input with a
+    `sequence`, that is the order.
 
     >>> import ebbflow as ef
     >>> from typing import NamedTuple

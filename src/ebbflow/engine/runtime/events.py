@@ -15,8 +15,10 @@ which comes late does not bring the row back.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ebbflow.change.requests import IGNORE, Request
@@ -222,6 +224,16 @@ def require_time(source: Source, at: Any, row: Any) -> Any:
             remedy="a value for every event, deletes as well",
         )
     return at
+
+
+def time_in_column(source: Source, at: Any, row: Any) -> Any:
+    """What a column that is no field says about when something happened. Texts of numbers, as CSV
+    files have them, are ordered as numbers: 9 comes before 10."""
+    number = isinstance(at, str) and _NUMBER.fullmatch(at)
+    return Decimal(at) if number else require_time(source, at, row)
+
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 def is_older(source: Source, at: Any, known: Any) -> bool:

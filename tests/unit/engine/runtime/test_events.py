@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -227,3 +228,27 @@ def test_tables_say_the_same_as_rows() -> None:
     ):
         with pytest.raises(ChangeError, match=text):
             view.step(orders=asked)
+
+
+@pytest.mark.parametrize("texts", [("10", "9"), ("10.5", "9.75"), ("-9", "-10")])
+def test_texts_of_numbers_in_a_column_are_ordered_as_numbers(texts: tuple[str, str]) -> None:
+    pa = pytest.importorskip("pyarrow")
+    newer, older = texts
+    rows = [
+        {"id": 1, "city": "new", "version": 1, "lsn": newer, "kind": "U"},
+        {"id": 1, "city": "old", "version": 1, "lsn": older, "kind": "U"},
+    ]
+    for given in (rows, rows[::-1], pa.Table.from_pylist(rows)):
+        view = holding(ROME)
+        view.step(orders=ef.feed(given, op="kind", insert="I", update="U", delete="D", order="lsn"))
+        assert cities(view) == {1: "new"}
+
+
+def test_the_remedy_for_a_day_of_numpy_makes_a_datetime_of_it() -> None:
+    np = pytest.importorskip("numpy")
+    view = ef.Input("times", datetime).run()
+    value = np.datetime64("2024-01-01")
+    with pytest.raises(ChangeError) as refused:
+        view.step(times=[value])
+    view.step(times=[eval(refused.value.remedy, {"value": value})])
+    assert list(view.value) == [datetime(2024, 1, 1)]

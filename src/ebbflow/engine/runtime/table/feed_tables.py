@@ -17,6 +17,7 @@ from ebbflow.engine.runtime.events import (
     key_fields,
     part_fields,
     require_time,
+    time_in_column,
     time_of,
 )
 from ebbflow.engine.runtime.table.arrow import arrow_schema
@@ -158,7 +159,7 @@ def _events(
         if sign != SKIP:
             event = next(found if sign > 0 else gone)
             if times is not None:
-                event.at = require_time(source, times[i], event.row)
+                event.at = time_in_column(source, times[i], event.row)
             events.append(event)
     return events
 

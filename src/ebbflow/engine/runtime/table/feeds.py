@@ -21,6 +21,7 @@ from ebbflow.engine.runtime.events import (
     key_fields,
     part_fields,
     require_time,
+    time_in_column,
     time_of,
 )
 from ebbflow.engine.runtime.table.column_types import columns_of
@@ -189,7 +190,7 @@ def _event(
     by: EventOrder, parse: bool,
 ) -> KeyedEvent:  # fmt: skip
     source = state.source
-    at = require_time(source, given[by.column], given) if by.column else None
+    at = time_in_column(source, given[by.column], given) if by.column else None
     fields = key_fields(source)
     if sign == PUT or fields is None:
         row = _row(source, image, parse)

@@ -335,8 +335,10 @@ def to_instant(value: Any) -> Any:
 def _datetime(value: Any, name: str, keep_fold: bool = False) -> datetime:
     found = value if type(value) is datetime else python_value(value)
     if not isinstance(found, datetime):
-        day = isinstance(found, date)
-        remedy = "datetime.combine(value, time())" if day else "a datetime.datetime"
+        remedy = "a datetime.datetime"
+        if isinstance(found, date):
+            combines = isinstance(value, date)
+            remedy = "datetime.combine(value, time())" if combines else 'value.astype("M8[us]")'
         remedy = "datetime.fromisoformat(value)" if isinstance(found, str) else remedy
         raise unread(value if found is not None else None, name, remedy)
     if type(found) is datetime and (keep_fold or not found.fold):
