@@ -362,14 +362,8 @@ def plus_times(total: Decimal, value: Decimal, times: int) -> Decimal:
 # ---- operators ----
 
 
-def usual_context() -> Any:
-    """Python's usual context, in a `with`: a row gives the same in every thread and process.
-
-    >>> with usual_context():
-    ...     Decimal(1) / 3
-    Decimal('0.3333333333333333333333333333')
-    """
-    return localcontext(_USUAL)
+usual_context = partial(localcontext, _USUAL)
+"""Python's usual context, in a `with`: a row gives the same in every thread and process."""
 
 
 def _divided(one: Any, other: Any) -> Any:
