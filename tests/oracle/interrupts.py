@@ -90,7 +90,7 @@ def interrupted(
     """How many of the errors were raised in a call; whether it raised them itself or not. When
     none of those that were to be was, which is how a sweep ends, what those before have left open
     is collected."""
-    interrupts, traced = Interrupts(list(points), error), sys.gettrace()
+    interrupts, traced, collecting = Interrupts(list(points), error), sys.gettrace(), gc.isenabled()
     link: Any = os.link if published else None  # not every system has it
 
     def linked(*args: Any) -> None:
@@ -111,6 +111,8 @@ def interrupted(
         sys.setprofile(None)
         if published:
             os.link = link
+        if collecting:  # no signal is looked at between `finally` and the call that ends a pause
+            gc.enable()
     if points and not interrupts.raised:
         collect()
     return interrupts.raised
