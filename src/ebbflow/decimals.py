@@ -55,7 +55,7 @@ _DIVIDED = 160
 
 _EXACTLY = Context(prec=MAX_PREC, rounding=ROUND_HALF_UP, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _POWER = Context(prec=MOST, rounding=ROUND_HALF_UP, Emin=-9999, Emax=9999, traps=[InvalidOperation])
-_USUAL = Context(
+USUAL = Context(
     prec=28, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0,
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )  # fmt: skip
@@ -362,7 +362,7 @@ def plus_times(total: Decimal, value: Decimal, times: int) -> Decimal:
 # ---- operators ----
 
 
-usual_context = partial(localcontext, _USUAL)
+usual_context = partial(localcontext, USUAL)
 """Python's usual context, in a `with`: a row gives the same in every thread and process."""
 
 

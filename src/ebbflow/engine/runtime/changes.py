@@ -47,9 +47,11 @@ def read(source: Source, change: Any, *, check: bool = True, parse: bool = False
     """
     if isinstance(change, ZSet):
         weights = weights_of(change)
-        if check and source.narrow is None and tester(source.type)(weights):
+        if not check:
+            return _declared(source, _kept(source, weights))
+        if source.narrow is None and tester(source.type)(weights):
             return weights
-        return _typed(source, _kept(source, weights), check, parse)
+        return canonical_rows(source, _kept(source, weights), parse=parse)
     if isinstance(change, (dict, Mapping)):
         weights = change.copy() if type(change) is dict else dict(change)
         if not {int}.issuperset(map(type, weights.values())) or not all(weights.values()):
@@ -87,11 +89,14 @@ def _kept(source: Source, weights: Weights) -> Weights:
 
 
 def _typed(source: Source, weights: Weights, check: bool, parse: bool) -> Weights:
-    """Rows with the values that their type states. If they are believed, there is one NaN in them,
-    and a Text for a `str` in a field that is edited."""
+    """Rows with the values that their type states; if they are believed, with one NaN."""
     if check:
         return canonical_rows(source, weights, parse=parse)
-    weights = with_one_nan(weights, source.type)
+    return _declared(source, with_one_nan(weights, source.type))
+
+
+def _declared(source: Source, weights: Weights) -> Weights:
+    """Rows as their type declares them: with a Text for a `str` in a field that is edited."""
     declared = as_declared(source.type)
     return weights if declared is unchanged else mapped(declared, weights)
 

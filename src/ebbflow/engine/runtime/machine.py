@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from decimal import getcontext, setcontext
 from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from ebbflow.decimals import usual_context
+from ebbflow.decimals import USUAL
 from ebbflow.engine.runtime.again import FormerStages
 from ebbflow.engine.runtime.closable import closable
 from ebbflow.engine.runtime.compile import Compiler
@@ -75,6 +76,8 @@ class Machine:
             n: each for n, each in compiled.readers.items() if id(each) not in forgetting
         }
         self.by_slot = {stage.slot: stage for stage in self.stages}
+        self.decimals = USUAL.copy()
+        """The context in which functions of the user compute, whatever that of the thread is."""
         self.open: list[Any] = []
         """The containers that can still be rolled back, and stages that others have replaced."""
         self.backed = self.in_memory = False
@@ -155,17 +158,15 @@ class Machine:
         `values` are the changes that the stages read, `sizes` how many rows each has; a stage puts
         its own at its slot. One that finds no change does not run.
         """
-        with usual_context():
-            self._execute(acts, values, sizes)
-
-    def _execute(self, acts: Iterable[Act], values: list[Any], sizes: list[int]) -> None:
-        opened, backed = self.open, self.backed
-        value_at, size_at = values.__getitem__, sizes.__getitem__
-        stage = None
-        given = sum(sizes)
-        paused = given > LARGE and gc.isenabled()
-        freezer = self.freezer if paused and self._keeps_rows() else None
+        was = getcontext()
+        setcontext(self.decimals)
+        stage, paused = None, False
         try:
+            opened, backed = self.open, self.backed
+            value_at, size_at = values.__getitem__, sizes.__getitem__
+            given = sum(sizes)
+            paused = given > LARGE and gc.isenabled()
+            freezer = self.freezer if paused and self._keeps_rows() else None
             if freezer is not None:
                 freezer.begin(given)
             if paused:
@@ -201,6 +202,7 @@ class Machine:
             stage = stage.at_work
             raise explained(error, stage, self.trusts(stage)) from cause_of(error)
         finally:
+            setcontext(was)
             if paused:
                 gc.enable()
 
