@@ -158,10 +158,9 @@ class Machine:
         `values` are the changes that the stages read, `sizes` how many rows each has; a stage puts
         its own at its slot. One that finds no change does not run.
         """
-        was = getcontext()
-        setcontext(self.decimals)
-        stage, paused = None, False
+        stage, paused, was = None, False, getcontext()
         try:
+            setcontext(self.decimals)
             opened, backed = self.open, self.backed
             value_at, size_at = values.__getitem__, sizes.__getitem__
             given = sum(sizes)
