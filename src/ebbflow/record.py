@@ -351,11 +351,21 @@ def _hints_found(cls: type) -> dict[str, Any]:
     found = {}
     for base in reversed(cls.__mro__):
         names = getattr(sys.modules.get(base.__module__), "__dict__", {})
-        for name, hint in vars(base).get("__annotations__", {}).items():
+        for name, hint in _annotations(base).items():
             alone = SimpleNamespace(__annotations__={name: hint})
             with suppress(Exception):
                 hints = get_type_hints(alone, names, dict(vars(base)), include_extras=True)
                 found[name] = as_stored(hints[name])
+    return found
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    """The annotations of a class itself, as they are written; Python 3.14 evaluates them late."""
+    if sys.version_info >= (3, 14):
+        from annotationlib import Format, get_annotations
+
+        return get_annotations(cls, format=Format.FORWARDREF)
+    found: dict[str, Any] = vars(cls).get("__annotations__", {})
     return found
 
 

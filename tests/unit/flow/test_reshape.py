@@ -90,6 +90,7 @@ def test_fill_null_gives_a_decimal_the_digits_that_hold_both(
     row_type: Any = record("Sale", price=ef.decimal(12, 2) | None)
     made = ef.Input("sales", row_type).fill_null(price=value)
     assert made.type.__annotations__["price"] == ef.decimal(*digits)
+    pytest.importorskip("numba")
     for columns in (True, False):
         view = made.run(columns=columns)
         view.step(sales=[row_type(None)])
