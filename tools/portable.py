@@ -26,8 +26,8 @@ NOT_RUN = (
     "tests/unit/engine/runtime/test_subscribe.py",
     "tests/unit/state/test_interrupted.py",
 )
-"""One file needs an event loop that can be waited for, and this Python has none. The other counts
-instructions, and this Python tells a trace function of few of them."""
+"""The first file waits for an event loop, which this Python lacks. The second counts instructions,
+and this Python reports few of them to a trace function."""
 
 
 class Portable:

@@ -59,6 +59,9 @@ USUAL = Context(
     prec=28, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0,
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )  # fmt: skip
+"""Python's usual context. In it a function gives the same in every thread and process."""
+usual_context = partial(localcontext, USUAL)
+"""The usual context in a `with`."""
 _ZERO, _ONE, _TINY = Decimal(0), Decimal(1), Decimal((0, (1,), -18))
 
 
@@ -360,10 +363,6 @@ def plus_times(total: Decimal, value: Decimal, times: int) -> Decimal:
 
 
 # ---- operators ----
-
-
-usual_context = partial(localcontext, USUAL)
-"""Python's usual context, in a `with`: a row gives the same in every thread and process."""
 
 
 def _divided(one: Any, other: Any) -> Any:

@@ -81,7 +81,7 @@ class ChangeError(EbbflowError):
 
 
 class AbsentRow(EbbflowError):
-    """A change removes a row that the input does not have, or more often than it has it."""
+    """A change removes a row that is not in the input, or removes it too often."""
 
 
 class AlgebraError(EbbflowError):

@@ -84,7 +84,7 @@ COPIED = frozenset({list, dict, set, bytearray})
 _OF_MARKERS = frozenset({
     "__repr__", "__str__", "__bool__", "__hash__", "__reduce__", "__copy__", "__deepcopy__",
 })  # fmt: skip
-"""Methods that the class of a marker may have: none of them gives it attributes."""
+"""The class of a marker may have these methods, since they give it no attributes."""
 _LEAVES = ATOMS - {object}
 
 
@@ -109,8 +109,8 @@ def apart(state: Any, others: tuple[type, ...] = ()) -> Any:
 
 
 def _share(value: Any, memo: dict[int, Any], seen: set[int], others: tuple[type, ...]) -> None:
-    """Note for a deep copy of a value which values in it never change: it holds them as they are,
-    instead of copies."""
+    """Enter the parts of a value that never change into the memo of a deep copy, which then shares
+    them."""
     cls = type(value)
     if cls in _LEAVES or id(value) in seen:
         return

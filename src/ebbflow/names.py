@@ -119,7 +119,7 @@ MODULE: dict[str, str] = {
                     "view.step(orders=rows), which is one epoch"),
     **dict.fromkeys(("insert_into", "insert_rows", "upsert_all"), 'view.input("orders").add(row)'),
     **dict.fromkeys(("read", "scan_csv"), "ebbflow.read_csv(path)"),
-    **dict.fromkeys(("scan_parquet",), "ebbflow.read_parquet(path)"),
+    "scan_parquet": "ebbflow.read_parquet(path)",
     **dict.fromkeys(("scan_ndjson", "read_ndjson", "read_jsonl"), "ebbflow.read_json(path)"),
     **dict.fromkeys(("Flow", "Pipeline", "pipeline", "Dataflow", "Graph", "graph", "Circuit",
                      "circuit", "Program", "outputs"), "ebbflow.program(name=collection, ...)"),

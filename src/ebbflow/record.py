@@ -346,8 +346,8 @@ def hints_of(thing: Any) -> dict[str, Any]:
 
 
 def _hints_found(cls: type) -> dict[str, Any]:
-    """The hints of a class whose names can be found; one that is imported for type checkers only
-    cannot, and the others do not depend on it."""
+    """The hints of a class that can be evaluated. A name that only type checkers import cannot, and
+    the other hints do not depend on it."""
     found = {}
     for base in reversed(cls.__mro__):
         names = getattr(sys.modules.get(base.__module__), "__dict__", {})
@@ -360,7 +360,7 @@ def _hints_found(cls: type) -> dict[str, Any]:
 
 
 def _annotations(cls: type) -> dict[str, Any]:
-    """The annotations of a class itself, as they are written; Python 3.14 evaluates them late."""
+    """The annotations of a class without those of its bases; Python 3.14 evaluates them late."""
     if sys.version_info >= (3, 14):
         from annotationlib import Format, get_annotations
 

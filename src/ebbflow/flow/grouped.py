@@ -116,7 +116,7 @@ def aggregated(
     """The node of `agg`."""
     if unnamed:
         one = unnamed[0]
-        said = f"{one.__name__}" if isinstance(one, FunctionType) else repr(one)
+        said = one.__name__ if isinstance(one, FunctionType) else repr(one)
         remedy = named_results(one, node) or f"agg(name={said})"
         refuse(f"agg({said}): every result needs a name", remedy)
     if not reducers:

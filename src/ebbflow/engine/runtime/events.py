@@ -226,14 +226,14 @@ def require_time(source: Source, at: Any, row: Any) -> Any:
     return at
 
 
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
 def time_in_column(source: Source, at: Any, row: Any) -> Any:
-    """What a column that is no field says about when something happened. Texts of numbers, as CSV
-    files have them, are ordered as numbers: 9 comes before 10."""
+    """The time of an event, from a column that is no field. A CSV file writes numbers as texts:
+    such a text counts as its number, so 9 comes before 10."""
     number = isinstance(at, str) and _NUMBER.fullmatch(at)
     return Decimal(at) if number else require_time(source, at, row)
-
-
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 
 def is_older(source: Source, at: Any, known: Any) -> bool:

@@ -332,8 +332,7 @@ class KeyedInput(InputState):
         return keys
 
     def key_given(self, key: Any, *, parse: bool | None = None) -> Any:
-        """A key that somebody asks for, as rows have it; `parse` is None where no request can read
-        texts."""
+        """The key in the form of the rows. A lookup leaves `parse` None: it cannot read texts."""
         key = self.require_key(key)
         if not self.checks and not parse:
             return one_nan(key)

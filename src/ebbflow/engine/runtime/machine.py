@@ -77,7 +77,7 @@ class Machine:
         }
         self.by_slot = {stage.slot: stage for stage in self.stages}
         self.decimals = USUAL.copy()
-        """The context in which functions of the user compute, whatever that of the thread is."""
+        """Functions of the user compute in this context, and not in that of the thread."""
         self.open: list[Any] = []
         """The containers that can still be rolled back, and stages that others have replaced."""
         self.backed = self.in_memory = False

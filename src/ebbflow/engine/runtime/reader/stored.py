@@ -101,8 +101,8 @@ def _computing(name: str, said: Any) -> Callable[[Snapshot], Weights]:
 def needs_program(
     name: str, said: Mapping[str, Any], remedy: str = "ebbflow.open(path, program)"
 ) -> StateError:
-    """The error for an output whose rows cannot be read by somebody who has no program, given what
-    is noted of it."""
+    """The error for an output that a reader without its program cannot read. `said` is the note of
+    the output in the manifest."""
     if MEANT in said:
         why = "a function of the program computes them, which the state does not have"
         other = "run(path=..., readable=True) where it is written, which keeps them"

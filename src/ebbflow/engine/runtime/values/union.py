@@ -33,7 +33,7 @@ class Forms:
         return min(found, key=lambda form: len(self._reached(form)))
 
     def _reached(self, value: Any) -> list[Any]:
-        """All forms of a value: those that the types make of it, and of the others again."""
+        """All forms of a value: the types convert it, and then convert each form that they made."""
         found: list[Any] = []
         rest = [value]
         while rest:
